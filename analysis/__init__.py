@@ -1,0 +1,1 @@
+"""From recorded runs to metrics, tables, figures and one report, on Spark."""

@@ -1,0 +1,226 @@
+"""Campaigns: many simulated runs, spread over the cores of this machine or of a cluster by Spark."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import tempfile
+import threading
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import ceil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+from pyspark.storagelevel import StorageLevel
+
+from analysis.schema import RUNS, SAMPLES
+from analysis.spark import is_local
+from controller.errors import FogscaleError
+from controller.model import Sample
+
+Simulate = Callable[[str], tuple[dict[str, Any], Sequence[Sample]]]
+"""From a run as a JSON document to the facts of the run (as in a journal's start line) and its samples."""
+
+RUNS_PER_TASK = 8  # a few seconds of work: long beside the cost of a task, short beside the campaign
+PACKAGES = ("controller", "workloads", "analysis")
+
+_ROW = StructType([*SAMPLES.fields]).add("run", RUNS)
+_FAILED = "fogscale run failed"
+
+
+class Campaign(NamedTuple):
+    """The tables of a campaign. They are kept by Spark until released."""
+
+    runs: DataFrame
+    samples: DataFrame
+    kept: DataFrame
+
+    def release(self) -> None:
+        self.kept.unpersist()
+
+
+def run_campaign(spark: SparkSession, runs: Sequence[str], simulate: Simulate | None = None) -> Campaign:
+    """Simulates each run (a JSON document) once, and returns their runs and samples.
+
+    The rows are persisted rather than written as Parquet, since a cluster need not have a place that all its
+    machines can write to. They stay in Spark's compressed columns and go to disk when memory is short; a
+    lost machine's share is simulated again, which gives the same rows, since a run's seed decides them.
+    """
+    if not runs:
+        raise FogscaleError("the campaign has no runs: name at least one policy, workload and seed")
+    _ship_packages(spark)
+    tasks = _task_count(len(runs), spark.sparkContext.defaultParallelism)
+    documents = spark.createDataFrame(list(enumerate(runs)), "position int, document string")
+    spread = documents.coalesce(1).repartition(tasks)  # from a single partition rows are dealt out evenly
+    kept = spread.mapInArrow(_simulated(simulate), _ROW).persist(StorageLevel.MEMORY_AND_DISK)
+    with _progress(spark, len(runs)), _named_failures(kept):
+        kept.count()
+    return Campaign(
+        runs=kept.where(F.col("run").isNotNull()).select("run.*"),
+        samples=kept.where(F.col("time_s").isNotNull()).select(*SAMPLES.names),
+        kept=kept,
+    )
+
+
+def _task_count(runs: int, cores: int) -> int:
+    return min(runs, max(4 * cores, ceil(runs / RUNS_PER_TASK)))
+
+
+# On the workers --------------------------------------------------------------------------------------------
+
+
+def _simulated(
+    simulate: Simulate | None,
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def simulate_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        run = simulate or _real_simulate()
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield _run_one(run, row["position"], row["document"])
+
+    return simulate_batches
+
+
+def _real_simulate() -> Simulate:
+    from controller import experiment  # on the worker only: the driver need not load the engine
+
+    simulate: Simulate = experiment.simulate
+    return simulate
+
+
+def _run_one(simulate: Simulate, position: int, document: str) -> pa.RecordBatch:
+    try:
+        facts, samples = simulate(document)
+        return _batch(facts, samples)
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RuntimeError(f"{_FAILED}[[{_label(position, document)}: {reason}]]") from error
+
+
+def _label(position: int, document: str) -> str:
+    """What a run calls itself, as far as its document tells."""
+    try:
+        fields = json.loads(document)
+    except ValueError:
+        fields = {}
+    names = []
+    for key in ("experiment", "policy", "workload", "seed"):
+        value = fields.get(key) if isinstance(fields, Mapping) else None
+        value = value.get("name") if isinstance(value, Mapping) else value
+        if value is not None:
+            names.append(f"{key}={value}")
+    return f"run {position + 1} ({', '.join(names) or document[:80]})"
+
+
+def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatch:
+    """The rows of one run: its samples, the first of which carries the facts of the run."""
+    run_id = "/".join(str(facts[key]) for key in ("experiment", "policy", "workload", "seed"))
+    run = {name: facts.get(name) for name in RUNS.names} | {"run_id": run_id}
+    if run["parameters"] is not None:
+        run["parameters"] = json.dumps(run["parameters"], sort_keys=True)
+    rows = max(1, len(samples))  # a run without samples is still a run
+    columns: dict[str, list[Any]] = {
+        name: [getattr(sample, name) for sample in samples] or [None]
+        for name in SAMPLES.names
+        if name not in ("run_id", "sequence", "replicas")
+    }
+    columns["run_id"] = [run_id] * rows
+    columns["sequence"] = list(range(rows))
+    columns["replicas"] = [list(sample.replicas.items()) for sample in samples] or [None]
+    columns["run"] = [run] + [None] * (rows - 1)
+    return pa.RecordBatch.from_pydict(columns, schema=to_arrow_schema(_ROW))
+
+
+# On the driver ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _named_failures(kept: DataFrame) -> Iterator[None]:
+    """A run that fails is named in one line, instead of Spark's account of the task that ran it."""
+    try:
+        yield
+    except PySparkException as error:
+        kept.unpersist()
+        named = re.search(re.escape(_FAILED) + r"\[\[(.*?)\]\]", str(error), re.DOTALL)
+        if named is None:
+            raise
+        raise FogscaleError(f"{named[1]}; repeat that run alone to see where it fails") from error
+    except BaseException:
+        kept.unpersist()
+        raise
+
+
+def _ship_packages(spark: SparkSession) -> None:
+    """Sends this project's packages to the workers of a cluster, which have installed none of it."""
+    context = spark.sparkContext
+    if is_local(context.master or "") or getattr(context, "_fogscale_shipped", False):
+        return
+    archive = Path(tempfile.mkdtemp(prefix="fogscale-")) / "fogscale.zip"
+    archive.write_bytes(_packed())
+    context.addPyFile(str(archive))
+    context._fogscale_shipped = True  # type: ignore[attr-defined]  # once per context
+
+
+def _packed() -> bytes:
+    root = Path(__file__).resolve().parent.parent
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in PACKAGES:
+            for path in sorted((root / package).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    archive.write(path, path.relative_to(root))
+    return buffer.getvalue()
+
+
+@contextmanager
+def _progress(spark: SparkSession, runs: int) -> Iterator[None]:
+    """A bar on standard error while the block runs; nothing where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    group = f"campaign-{uuid.uuid4()}"
+    spark.sparkContext.setJobGroup(group, f"a campaign of {runs} runs")
+    over = threading.Event()
+    look = (TextColumn("Simulating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*look, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=runs)
+
+        def follow() -> None:
+            while not over.wait(0.3):
+                bar.update(task, completed=round(runs * _share_done(spark, group)))
+
+        follower = threading.Thread(target=follow, daemon=True)
+        follower.start()
+        try:
+            yield
+        finally:
+            over.set()
+            follower.join()
+            spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+
+
+def _share_done(spark: SparkSession, group: str) -> float:
+    """The share of finished tasks of the stage with the most tasks: the one that simulates."""
+    tracker = spark.sparkContext.statusTracker()
+    share, most = 0.0, 0
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        for stage_id in info.stageIds if info else []:
+            stage = tracker.getStageInfo(stage_id)
+            if stage and stage.numTasks > most:
+                share, most = stage.numCompletedTasks / stage.numTasks, stage.numTasks
+    return share

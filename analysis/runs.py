@@ -1,0 +1,204 @@
+"""Recorded runs as tables: journals in, typed Parquet out and in again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
+from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField, StructType
+
+from analysis.schema import DECISIONS, RECEIPTS, RUNS, SAMPLES, check
+from controller.errors import FogscaleError
+
+JOURNAL = "journal.jsonl"
+VERSION = 1
+MAX_SAMPLES_PER_LINE = 1_000_000  # sequence = line * this + place in the line, so it rises over the journal
+
+
+class Tables(NamedTuple):
+    """What is known of a set of runs; one row per run, sample, decision and receipt."""
+
+    runs: DataFrame
+    samples: DataFrame
+    decisions: DataFrame
+    receipts: DataFrame
+
+
+_SCHEMAS = Tables(RUNS, SAMPLES, DECISIONS, RECEIPTS)  # type: ignore[arg-type]  # same names, one thing each
+
+
+def _pick(schema: StructType, *names: str) -> StructType:
+    return StructType([schema[name] for name in names])
+
+
+_PLAN = _pick(DECISIONS, "placement", "standby", "reason")
+_SAMPLE = StructType([field for field in SAMPLES.fields if field.name not in ("run_id", "sequence")])
+_RECEIPT = _pick(RECEIPTS, "requested_s", "finished_s", "downtime_s", "outcome", "message").add("plan", _PLAN)
+_OBSERVATION = (
+    _pick(DECISIONS, "requested", "operators", "lag_records")
+    .add("placement", DECISIONS["running"].dataType)
+    .add("receipts", ArrayType(_RECEIPT))
+)
+_CORRUPT = "_corrupt_record"
+_LINE = StructType(
+    [
+        StructField("kind", StringType()),
+        StructField("version", IntegerType()),
+        StructField("run", StructType([field for field in RUNS.fields if field.name != "run_id"])),
+        DECISIONS["time_s"],
+        StructField("observation", _OBSERVATION),
+        StructField("plan", _PLAN),
+        DECISIONS["waited_s"],
+        StructField("samples", ArrayType(_SAMPLE)),
+        StructField("finished", BooleanType()),
+        StructField(_CORRUPT, StringType()),
+    ]
+)
+
+
+def read_journals(spark: SparkSession, folder: str) -> Tables:
+    """The tables of all runs whose journals lie anywhere under a folder (a local one, or s3a://...)."""
+    # Parsed once and kept by the executors: each table, and the check, is a selection of the same lines.
+    # A local checkpoint rather than a cache, since Spark drops it when nobody holds the tables any more.
+    lines = _parsed(_lines(spark, str(folder))).localCheckpoint()
+    _check_journals(lines, str(folder))
+    return _tables(lines)
+
+
+def _lines(spark: SparkSession, folder: str) -> DataFrame:
+    """One row per whole line: file, line number, text."""
+    try:
+        # Whole files, since an error has to name the line and Spark does not number lines.
+        files = spark.read.text(folder, wholetext=True, pathGlobFilter=JOURNAL, recursiveFileLookup=True)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            raise _nothing_under(folder) from None
+        raise
+    lines = F.split("value", "\n")
+    whole_lines = F.slice(lines, 1, F.size(lines) - 1)  # what follows the last line end is empty, or torn
+    return files.select(
+        F.col("_metadata.file_path").alias("file"),
+        F.posexplode(whole_lines).alias("line", "text"),
+    ).select("file", (F.col("line") + 1).alias("line"), "text")
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    record = F.from_json("text", _LINE, options)
+    return lines.select("file", "line", record.alias("record")).select("file", "line", "record.*")
+
+
+def _check_journals(lines: DataFrame, folder: str) -> None:
+    run_id = _run_id("run.")
+    is_start = (F.col("line") == 1) & (F.col("kind") == "start")
+    is_corrupt = F.col(_CORRUPT).isNotNull() | F.col("kind").isNull()
+    journals = (
+        lines.groupBy("file")
+        .agg(
+            F.min(F.when(is_corrupt, F.col("line"))).alias("corrupt_line"),
+            F.max(F.when(is_start, F.col("version"))).alias("version"),
+            F.max(F.when(is_start, run_id)).alias("run_id"),
+        )
+        .orderBy("file")
+        .collect()
+    )
+    if not journals:
+        raise _nothing_under(folder)
+    seen: dict[str, str] = {}
+    for journal in journals:
+        path = journal.file.removeprefix("file://")
+        if journal.corrupt_line is not None:
+            raise FogscaleError(
+                f"{path}, line {journal.corrupt_line}: not a journal record; move the run's folder away "
+                f"and run it again"
+            )
+        if journal.run_id is None:
+            raise FogscaleError(
+                f"{path}, line 1: not the start of a journal; move the file away and run again"
+            )
+        if journal.version != VERSION:
+            raise FogscaleError(f"{path}: written in format {journal.version}, this fogscale reads {VERSION}")
+        if journal.run_id in seen:
+            raise FogscaleError(
+                f"{path} and {seen[journal.run_id]} are both the run {journal.run_id}: move one of them away"
+            )
+        seen[journal.run_id] = path
+
+
+def _nothing_under(folder: str) -> FogscaleError:
+    return FogscaleError(f"no {JOURNAL} under {folder}: run an experiment first, or name another folder")
+
+
+def _run_id(prefix: str = "") -> Column:
+    parts = ("experiment", "policy", "workload", "seed")
+    return F.concat_ws("/", *(F.col(prefix + part).cast("string") for part in parts))
+
+
+def _tables(lines: DataFrame) -> Tables:
+    starts = lines.where((F.col("kind") == "start") & (F.col("line") == 1))
+    names = starts.select("file", _run_id("run.").alias("run_id"))
+    steps = lines.where(F.col("kind") == "step")
+    run_of_line = {"on": "file", "how": "inner"}
+    return Tables(
+        runs=_checked("runs", starts.select(_run_id("run.").alias("run_id"), "run.*")),
+        samples=_checked("samples", _samples(lines).join(F.broadcast(names), **run_of_line)),
+        decisions=_checked("decisions", _decisions(steps).join(F.broadcast(names), **run_of_line)),
+        receipts=_checked("receipts", _receipts(steps).join(F.broadcast(names), **run_of_line)),
+    )
+
+
+def _checked(name: str, table: DataFrame) -> DataFrame:
+    return check(table, getattr(_SCHEMAS, name), f"table {name}")
+
+
+def _samples(lines: DataFrame) -> DataFrame:
+    sequence = F.col("line").cast("long") * MAX_SAMPLES_PER_LINE + F.col("place")
+    return lines.select("file", "line", F.posexplode("samples").alias("place", "sample")).select(
+        "file", sequence.alias("sequence"), "sample.*"
+    )
+
+
+def _decisions(steps: DataFrame) -> DataFrame:
+    return steps.select(
+        "file",
+        "time_s",
+        "waited_s",
+        "plan.*",
+        F.col("observation.placement").alias("running"),
+        "observation.requested",
+        "observation.operators",
+        "observation.lag_records",
+    )
+
+
+def _receipts(steps: DataFrame) -> DataFrame:
+    receipts = steps.select("file", F.explode("observation.receipts").alias("receipt")).select(
+        "file", "receipt.*"
+    )
+    return receipts.select("*", "plan.placement", "plan.reason")
+
+
+def write_parquet(tables: Tables, folder: str) -> None:
+    """Writes the tables, in partitions by experiment and policy: what figures select by."""
+    for name, table in tables._asdict().items():
+        experiment, policy = (F.split_part("run_id", F.lit("/"), F.lit(place)) for place in (1, 2))
+        parted = table.select("*", experiment.alias("of_experiment"), policy.alias("of_policy"))
+        writer = parted.repartition("of_experiment", "of_policy").write.mode("overwrite")
+        writer.partitionBy("of_experiment", "of_policy").parquet(f"{folder}/{name}")
+
+
+def read_parquet(spark: SparkSession, folder: str) -> Tables:
+    """The tables that write_parquet left in a folder."""
+    return Tables(*(_read_table(spark, folder, name) for name in Tables._fields))
+
+
+def _read_table(spark: SparkSession, folder: str, name: str) -> DataFrame:
+    try:
+        table = spark.read.parquet(f"{folder}/{name}")
+    except AnalysisException as error:
+        if error.getCondition() in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
+            raise FogscaleError(f"no table {name} in {folder}: run fogscale analyze first") from None
+        raise
+    return _checked(name, table)

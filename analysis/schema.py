@@ -1,0 +1,108 @@
+"""The tables of an analysis, declared once: what a column is called, and what it holds."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+)
+
+from controller.errors import FogscaleError
+
+
+def _struct(**columns: DataType) -> StructType:
+    table = StructType()
+    for name, kind in columns.items():
+        table.add(name, kind)
+    return table
+
+
+_TEXT, _NUMBER, _COUNT, _COUNTER, _FLAG = StringType(), DoubleType(), IntegerType(), LongType(), BooleanType()
+_PLACEMENT = MapType(_TEXT, ArrayType(_TEXT))
+
+RUNS = _struct(
+    run_id=_TEXT,
+    experiment=_TEXT,
+    policy=_TEXT,
+    workload=_TEXT,
+    seed=_COUNTER,
+    duration_s=_NUMBER,  # T, the span of the workload
+    operator=_TEXT,  # the one that is scaled and measured
+    capacity_per_s=ArrayType(_NUMBER),  # of 1, 2, ... replicas on the best nodes
+    n_min=_COUNT,
+    n_max=_COUNT,
+    parameters=_TEXT,  # JSON, what a campaign varied
+)
+
+SAMPLES = _struct(
+    run_id=_TEXT,
+    sequence=_COUNTER,  # the order of samples taken at the same instant
+    time_s=_NUMBER,
+    offered_records=_COUNTER,
+    processed_records=_COUNTER,
+    lag_records=_COUNTER,
+    replicas=MapType(_TEXT, _COUNT),
+    reconfigurations=_COUNT,
+    response_p50_ms=_NUMBER,
+    response_p95_ms=_NUMBER,
+    response_p99_ms=_NUMBER,
+)
+
+_OPERATOR_METRICS = _struct(
+    input_rate_per_s=_NUMBER,
+    throughput_per_s=_NUMBER,
+    true_rate_per_s=_NUMBER,
+    back_pressure_ratio=_NUMBER,
+    busy_ratio=_NUMBER,
+    cpu_ratio=_NUMBER,
+    memory_ratio=_NUMBER,
+    queue_records=_NUMBER,
+    response_time_ms=_NUMBER,
+)
+
+DECISIONS = _struct(
+    run_id=_TEXT,
+    time_s=_NUMBER,
+    waited_s=_NUMBER,
+    placement=_PLACEMENT,  # what the policy asked for; null where it left things as they were
+    standby=_COUNT,
+    reason=_TEXT,
+    running=_PLACEMENT,  # what it saw
+    requested=_PLACEMENT,
+    operators=MapType(_TEXT, _OPERATOR_METRICS),
+    lag_records=_NUMBER,
+)
+
+RECEIPTS = _struct(
+    run_id=_TEXT,
+    requested_s=_NUMBER,
+    finished_s=_NUMBER,
+    downtime_s=_NUMBER,
+    outcome=_TEXT,
+    message=_TEXT,
+    placement=_PLACEMENT,
+    reason=_TEXT,
+)
+
+
+def check(table: DataFrame, schema: StructType, name: str = "table") -> DataFrame:
+    """The declared columns of a table, in order; an error names all that are missing or of another type."""
+    found = {field.name: field.dataType for field in table.schema.fields}
+    wrong = [
+        f"{field.name} is {found[field.name].simpleString()}, not {field.dataType.simpleString()}"
+        if field.name in found
+        else f"{field.name} is missing"
+        for field in schema.fields
+        if found.get(field.name) != field.dataType
+    ]
+    if wrong:
+        raise FogscaleError(f"the {name} does not fit its schema: {'; '.join(wrong)}")
+    return table.select(*schema.names)

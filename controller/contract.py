@@ -1,0 +1,76 @@
+"""The two seams of fogscale: what a policy is, and what a testbed is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+from numpy.random import Generator
+
+from controller.model import Capabilities, Observation, Plan, Sample, Topology
+
+
+class Policy(Protocol):
+    """An autoscaler. It may remember, but has no clock, no I/O and no randomness except its generator,
+    so that replaying a journal through a fresh one rebuilds its memory exactly."""
+
+    @property
+    def needs(self) -> Capabilities: ...
+
+    @property
+    def period_s(self) -> float:
+        """Seconds until the next decision; may change over time."""
+
+    def start(self, topology: Topology, rng: Generator) -> None: ...
+
+    def decide(self, observation: Observation) -> Plan | None: ...
+
+
+class Step(NamedTuple):
+    """One turn of the loop, as journalled."""
+
+    observation: Observation
+    plan: Plan | None
+    waited_s: float
+    samples: tuple[Sample, ...]  # what truly happened until this observation
+
+
+class Testbed(Protocol):
+    """Where a job runs: simulated, emulated on one machine, or on Raspberry Pis."""
+
+    __test__ = False  # the name starts with "Test", but pytest has nothing to collect here
+
+    @property
+    def offers(self) -> Capabilities: ...
+
+    @property
+    def finished(self) -> bool:
+        """True once nothing more will happen: everything is processed, or the time for it is up."""
+
+    @property
+    def drained(self) -> bool:
+        """True once the workload has ended and everything buffered is processed."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    def observe(self) -> Observation: ...
+
+    def apply(self, plan: Plan) -> None:
+        """Returns at once; the outcome shows in the receipts of later observations."""
+
+    def wait(self, seconds: float) -> None:
+        """Advances the simulated clock, or sleeps: so that loop.py is the same for all."""
+
+    def samples(self) -> Iterator[Sample]:
+        """The samples taken since the last call."""
+
+    def restore(self, steps: Sequence[Step]) -> None:
+        """Brings the testbed to where the recorded steps left it (a crashed controller resumes)."""

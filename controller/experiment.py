@@ -1,0 +1,173 @@
+"""Experiments: YAML -> validated -> a list of runs. A run is everything one simulation needs, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field
+
+from controller.errors import FogscaleError
+from controller.policies import policy_class
+from controller.settings import Ratio, Settings, validated
+from controller.testbeds.simulated.settings import Simulation
+from controller.topology import TopologySettings
+
+Origin = Literal["published", "artifact", "measured", "derived", "assumed"]
+
+
+class WorkloadSettings(Settings):
+    """Which workload enters where, and how fast. None: as the workload itself suggests."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+    speed: Annotated[float, Field(gt=0)] | None = None
+    copies: Annotated[int, Field(ge=1)] | None = None
+    scale: Annotated[float, Field(gt=0)] | None = None
+    operator: str | None = None  # None: the only operator without upstream
+
+
+class PolicySettings(Settings):
+    parameters: dict[str, Any] = {}
+    guards: dict[str, float] | None = None  # None: those of the experiment
+    simulation: dict[str, Any] = {}  # what is different for this policy, e.g. the instant style of `ideal`
+
+
+class Parameter(Settings):
+    """Where a free parameter of the simulation comes from, and what else it could plausibly be."""
+
+    path: str  # e.g. simulation.capacity.map.beta
+    origin: Origin
+    why: str
+    unit: str = ""
+    range: tuple[float, float] | None = None  # of assumed ones
+
+
+class Experiment(Settings):
+    name: str
+    description: str = ""
+    topology: TopologySettings
+    start: dict[str, Annotated[int, Field(ge=1)]] = {}
+    pins: dict[str, tuple[str, ...]] = {}  # operators that stay on given nodes
+    measured_operator: str
+    workload: WorkloadSettings
+    simulation: Simulation
+    guards: dict[str, float] = {}
+    policies: dict[str, PolicySettings]
+    seeds: Annotated[int, Field(ge=1)] = 1
+    significance: Ratio = 0.05
+    parameters: tuple[Parameter, ...] = ()
+
+
+class Run(Settings):
+    """One policy, one workload, one seed, on one testbed; all resolved."""
+
+    experiment: str
+    policy: str
+    policy_parameters: dict[str, Any] = {}
+    guards: dict[str, float] = {}
+    workload: WorkloadSettings
+    seed: Annotated[int, Field(ge=0)]
+    topology: TopologySettings
+    start: dict[str, int] = {}
+    pins: dict[str, tuple[str, ...]] = {}
+    measured_operator: str
+    simulation: Simulation
+    variation: dict[str, Any] = {}  # what a campaign varied, to group by
+
+    @property
+    def workload_name(self) -> str:
+        """Also the name of a folder, so a path becomes its stem."""
+        return Path(self.workload.name).stem
+
+    @property
+    def folder(self) -> Path:
+        return (
+            Path(f"experiment={self.experiment}")
+            / f"policy={self.policy}"
+            / f"workload={self.workload_name}"
+            / f"seed={self.seed}"
+        )
+
+
+def load(path: Path) -> Experiment:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FogscaleError(f"cannot read experiment {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise FogscaleError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, Mapping):
+        raise FogscaleError(f"{path} holds no experiment: see paper_figures/gesscale/experiment.yml for one")
+    experiment = validated(Experiment, values, str(path))
+    for name in experiment.policies:
+        policy_class(name)
+    return experiment
+
+
+def runs_of(
+    experiment: Experiment,
+    policies: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+    workload: str | None = None,
+    variation: Mapping[str, Any] | None = None,
+) -> list[Run]:
+    """Every policy with every seed; any registered policy may take part, listed in the experiment or not."""
+    chosen = policies if policies is not None else tuple(experiment.policies)
+    return [
+        _run(experiment, name, seed, workload, variation or {})
+        for name in chosen
+        for seed in (seeds if seeds is not None else range(1, experiment.seeds + 1))
+    ]
+
+
+def _run(
+    experiment: Experiment, policy: str, seed: int, workload: str | None, variation: Mapping[str, Any]
+) -> Run:
+    policy_class(policy)
+    settings = experiment.policies.get(policy, PolicySettings())
+    simulation = experiment.simulation
+    if settings.simulation:
+        values = merged(simulation.model_dump(), settings.simulation)
+        simulation = validated(Simulation, values, f"policies.{policy}.simulation")
+    chosen = experiment.workload
+    if workload is not None and workload != chosen.name:
+        # Another workload brings its own pace; where it enters is up to the job.
+        chosen = WorkloadSettings(name=workload, operator=experiment.workload.operator)
+    return Run(
+        experiment=experiment.name,
+        policy=policy,
+        policy_parameters=settings.parameters,
+        guards=experiment.guards if settings.guards is None else settings.guards,
+        workload=chosen,
+        seed=seed,
+        topology=experiment.topology,
+        start=experiment.start,
+        pins=experiment.pins,
+        measured_operator=experiment.measured_operator,
+        simulation=simulation,
+        variation=dict(variation),
+    )
+
+
+def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with the changes laid over them, level by level."""
+    result = dict(values)
+    for key, change in changes.items():
+        below = result.get(key)
+        both = isinstance(below, Mapping) and isinstance(change, Mapping)
+        result[key] = merged(below, change) if both else change  # type: ignore[arg-type]
+    return result
+
+
+def varied(experiment: Experiment, changes: Mapping[str, Any]) -> Experiment:
+    """The experiment with some settings replaced, by dotted path: {"simulation.capacity.map.beta": 0.8}."""
+    values = experiment.model_dump()
+    for path, value in changes.items():
+        nested: Any = value
+        for part in reversed(path.split(".")):
+            nested = {part: nested}
+        values = merged(values, nested)
+    return validated(Experiment, values, "variation")

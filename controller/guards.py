@@ -1,0 +1,129 @@
+"""Guards: wrappers around any policy, written once and listed per policy in the experiment.
+
+Papers differ in what they guard: Gesscale waits after a restart, PURE rescales while instances boot.
+A guard that holds a plan back or alters one says so in the plan's reason where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.random import Generator
+
+from controller.contract import Policy
+from controller.errors import FogscaleError, unknown
+from controller.model import Capabilities, Observation, Plan, Topology
+
+
+@dataclass
+class Guard:
+    """Passes everything through; a guard overrides what it guards."""
+
+    policy: Policy
+
+    @property
+    def needs(self) -> Capabilities:
+        return self.policy.needs
+
+    @property
+    def period_s(self) -> float:
+        return self.policy.period_s
+
+    def start(self, topology: Topology, rng: Generator) -> None:
+        self.policy.start(topology, rng)
+
+    def decide(self, observation: Observation) -> Plan | None:
+        return self.policy.decide(observation)
+
+
+@dataclass
+class Warmup(Guard):
+    """Does not even show the policy what is seen during a reconfiguration or within `seconds` after one
+    (or after the start): those metrics mislead."""
+
+    seconds: float
+    _warm_from_s: float = 0.0
+
+    def start(self, topology: Topology, rng: Generator) -> None:
+        self._warm_from_s = self.seconds
+        super().start(topology, rng)
+
+    def decide(self, observation: Observation) -> Plan | None:
+        for receipt in observation.receipts:
+            if receipt.outcome != "refused":
+                self._warm_from_s = receipt.finished_s + self.seconds
+        if observation.reconfiguring or observation.time_s < self._warm_from_s:
+            return None
+        return super().decide(observation)
+
+
+@dataclass
+class Cooldown(Guard):
+    """Lets the policy watch all the time, but holds its plans back for `seconds` after one."""
+
+    seconds: float
+    _free_from_s: float = 0.0
+
+    def start(self, topology: Topology, rng: Generator) -> None:
+        self._free_from_s = 0.0
+        super().start(topology, rng)
+
+    def decide(self, observation: Observation) -> Plan | None:
+        plan = super().decide(observation)
+        if plan is None or observation.time_s < self._free_from_s:
+            return None
+        self._free_from_s = observation.time_s + self.seconds
+        return plan
+
+
+@dataclass
+class Bounds(Guard):
+    """Cuts a plan to at most `replicas` per operator, whatever the operator itself would allow."""
+
+    replicas: int
+
+    def decide(self, observation: Observation) -> Plan | None:
+        plan = super().decide(observation)
+        if plan is None:
+            return None
+        cut = {name: nodes[: self.replicas] for name, nodes in plan.placement.items()}
+        if all(len(cut[name]) == len(nodes) for name, nodes in plan.placement.items()):
+            return plan
+        if cut == dict(observation.requested):
+            return None
+        return replace(plan, placement=cut, reason=f"{plan.reason}; cut to {self.replicas} replicas")
+
+
+@dataclass
+class FreshMetrics(Guard):
+    """Skips an observation whose metrics are older than `max_age_s` or missing for some operator."""
+
+    max_age_s: float
+
+    def decide(self, observation: Observation) -> Plan | None:
+        measured_s = observation.measured_s
+        if measured_s is None or observation.time_s - measured_s > self.max_age_s:
+            return None
+        if any(seen.throughput_per_s is None for seen in observation.operators.values()):
+            return None
+        return super().decide(observation)
+
+
+GUARDS: dict[str, Callable[[Policy, Any], Guard]] = {
+    "warmup_s": lambda policy, seconds: Warmup(policy, float(seconds)),
+    "cooldown_s": lambda policy, seconds: Cooldown(policy, float(seconds)),
+    "max_replicas": lambda policy, replicas: Bounds(policy, int(replicas)),
+    "max_metrics_age_s": lambda policy, seconds: FreshMetrics(policy, float(seconds)),
+}
+"""How an experiment names each guard; the value is its one parameter."""
+
+
+def guarded(policy: Policy, guards: dict[str, float]) -> Policy:
+    """The policy behind its guards; the first named is the outermost."""
+    for name, value in reversed(guards.items()):
+        if name not in GUARDS:
+            raise FogscaleError(unknown("guard", name, GUARDS))
+        policy = GUARDS[name](policy, value)
+    return policy

@@ -1,0 +1,123 @@
+"""Autoscalers: one file = one policy, its stem is the name.
+
+A file dropped into this folder is found by itself; another package publishes a policy through the entry
+point group `fogscale.policies` (name = "package.module", a module that registers it).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+from numpy.random import Generator
+
+from controller.contract import Policy
+from controller.errors import FogscaleError, unknown
+from controller.model import Topology
+
+_REGISTERED: dict[str, type[Any]] = {}
+_Class = TypeVar("_Class", bound=type)
+
+
+def register(name: str) -> Callable[[_Class], _Class]:
+    def remember(policy_class: _Class) -> _Class:
+        taken = _REGISTERED.get(name)
+        if taken is not None and taken.__module__ != policy_class.__module__:
+            raise FogscaleError(
+                f"two policies are called '{name}' ({taken.__module__} and {policy_class.__module__}): "
+                f"rename one of them"
+            )
+        _REGISTERED[name] = policy_class
+        return policy_class
+
+    return remember
+
+
+def parameter(default: Any, description: str) -> Any:
+    """A dataclass field that `fogscale policies` can explain."""
+    metadata = {"description": description}
+    if isinstance(default, (dict, list)):
+        return field(default_factory=lambda: default.copy(), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+class MemorylessPolicy:
+    """A base for policies that keep nothing between decisions."""
+
+    def start(self, topology: Topology, rng: Generator) -> None:
+        """Nothing to prepare."""
+
+
+@cache
+def _discover() -> None:
+    for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
+        if not module.name.rpartition(".")[2].startswith("_"):
+            importlib.import_module(module.name)
+    for entry in entry_points(group="fogscale.policies"):
+        entry.load()
+
+
+def names() -> tuple[str, ...]:
+    _discover()
+    return tuple(sorted(_REGISTERED))
+
+
+def policy_class(name: str) -> type[Any]:
+    _discover()
+    if name not in _REGISTERED:
+        raise FogscaleError(unknown("policy", name, _REGISTERED))
+    return _REGISTERED[name]
+
+
+def create(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
+    """A policy with the paper's defaults, but for the parameters given."""
+    cls = policy_class(name)
+    hints = get_type_hints(cls)
+    known = [known.name for known in _parameters_of(cls)]
+    values: dict[str, Any] = {}
+    for given, value in (parameters or {}).items():
+        if given not in known:
+            raise FogscaleError(unknown(f"parameter of policy '{name}'", given, known))
+        try:
+            values[given] = msgspec.convert(value, hints[given])
+        except msgspec.ValidationError as error:
+            raise FogscaleError(f"parameter '{given}' of policy '{name}': {error}") from error
+    policy: Policy = cls(**values)
+    return policy
+
+
+def _parameters_of(cls: type[Any]) -> tuple[Field[Any], ...]:
+    return tuple(known for known in fields(cls) if known.init)
+
+
+@dataclass(frozen=True)
+class Description:
+    name: str
+    summary: str
+    needs: tuple[str, ...]
+    parameters: tuple[dict[str, Any], ...]
+
+
+def describe(name: str) -> Description:
+    cls = policy_class(name)
+    document = inspect.getdoc(inspect.getmodule(cls)) or inspect.getdoc(cls) or ""
+    return Description(
+        name=name,
+        summary=document.partition("\n\n")[0].replace("\n", " "),
+        needs=tuple(sorted(create(name).needs)),
+        parameters=tuple(
+            {
+                "name": known.name,
+                "default": known.default if known.default is not MISSING else known.default_factory(),  # type: ignore[misc]
+                "description": known.metadata.get("description", ""),
+            }
+            for known in _parameters_of(cls)
+        ),
+    )

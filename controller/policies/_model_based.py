@@ -1,0 +1,146 @@
+"""What Gesscale and its latency-unaware sibling share: Algorithms 1–4 on a calibrated MST model."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Literal
+
+from numpy.random import Generator
+
+from controller.model import (
+    Capabilities,
+    Capability,
+    Observation,
+    Operator,
+    OperatorMetrics,
+    Placement,
+    Plan,
+    Topology,
+)
+from controller.models.mst import Measurement, MstModel, calibrated
+from controller.placement import NodeChoice, grown, largest_rtt_ms, nearest, resized
+from controller.policies import parameter
+
+
+@dataclass
+class ModelBased:
+    high_back_pressure_ratio: float = parameter(0.5, "a back pressure above this is high (§II-B)")
+    confirmations: int = parameter(2, "observations in a row that must show overload before a scale-up")
+    spare_ratio: float = parameter(0.30, "Trshld_DT: spare capacity from which a scale-down is considered")
+    n_min: int = parameter(1, "Algorithm 4 never goes below this, nor below the operator's own n_min")
+    algorithm_4: Literal["corrected", "printed"] = parameter(
+        "corrected", "'printed' follows the paper to the letter, which never scales down"
+    )
+    period_s: float = parameter(60.0, "seconds between decisions")
+    latency_aware: bool = field(default=True, init=False, repr=False)
+    choose: NodeChoice = field(default=nearest, init=False, repr=False, compare=False)
+    _measurements: dict[str, list[Measurement]] = field(init=False, repr=False, compare=False)
+    _overloaded_in_a_row: dict[str, int] = field(init=False, repr=False, compare=False)
+    _models: dict[str, MstModel | None] = field(init=False, repr=False, compare=False)
+
+    @property
+    def needs(self) -> Capabilities:
+        return frozenset(
+            {
+                Capability.BACK_PRESSURE,
+                Capability.INPUT_RATE,
+                Capability.OPERATOR_PARALLELISM,
+                Capability.NODE_CHOICE,
+            }
+        )
+
+    def start(self, topology: Topology, rng: Generator) -> None:
+        self._measurements = defaultdict(list)
+        self._overloaded_in_a_row = defaultdict(int)
+        self._models = {}
+
+    def decide(self, observation: Observation) -> Plan | None:
+        target: dict[str, int] = {}
+        reasons: list[str] = []
+        for operator in observation.topology.operators:
+            if not operator.scalable or not operator.upstream:
+                continue
+            seen = observation.operators[operator.name]
+            if seen.throughput_per_s is None:
+                continue
+            running = len(observation.requested[operator.name])
+            if self.is_root_of_back_pressure(operator, observation):
+                wanted, reason = self._scaled_up(operator, observation, seen.throughput_per_s)
+            else:
+                self._overloaded_in_a_row[operator.name] = 0
+                wanted, reason = self._scaled_down(operator, observation, seen)
+            if wanted != running:
+                target[operator.name] = wanted
+                reasons.append(f"{operator.name} {wanted - running:+d}: {reason}")
+        if not target:
+            return None
+        placement = resized(observation, target, self.choose)
+        if placement == dict(observation.requested):
+            return None
+        return Plan(placement, reason="; ".join(reasons))
+
+    def is_root_of_back_pressure(self, operator: Operator, observation: Observation) -> bool:
+        """Algorithm 1: all its upstream operators suffer high back pressure, itself does not."""
+
+        def is_high(name: str) -> bool | None:
+            ratio = observation.operators[name].back_pressure_ratio
+            return None if ratio is None else ratio > self.high_back_pressure_ratio
+
+        return is_high(operator.name) is False and all(is_high(name) for name in operator.upstream)
+
+    def model_from(self, measurements: list[Measurement]) -> MstModel | None:
+        return calibrated(measurements)
+
+    def _scaled_up(
+        self, operator: Operator, observation: Observation, throughput_per_s: float
+    ) -> tuple[int, str]:
+        """Algorithm 1, lines 8–10 (a confirmed overload is a measurement of the MST), and Algorithm 3."""
+        nodes = observation.requested[operator.name]
+        self._overloaded_in_a_row[operator.name] += 1
+        if self._overloaded_in_a_row[operator.name] < self.confirmations:
+            return len(nodes), ""
+        self._overloaded_in_a_row[operator.name] = 0
+        rtt_ms = largest_rtt_ms(observation.topology, nodes) if self.latency_aware else 0.0
+        measurements = self._measurements[operator.name]
+        measurements.append(Measurement(len(nodes), rtt_ms, throughput_per_s))
+        self._models[operator.name] = self.model_from(measurements)
+        if operator.n_max is not None and len(nodes) + 1 > operator.n_max:
+            return len(nodes), ""
+        return len(nodes) + 1, f"saturated at {throughput_per_s:.0f} records/s"
+
+    def _scaled_down(
+        self, operator: Operator, observation: Observation, seen: OperatorMetrics
+    ) -> tuple[int, str]:
+        """Algorithms 2 and 4: give up replicas while those that remain cover the input."""
+        placement = observation.requested
+        model = self._models.get(operator.name)
+        if model is None or seen.input_rate_per_s is None or seen.throughput_per_s is None:
+            return len(placement[operator.name]), ""
+        topology = observation.topology
+        mst_per_s = self._mst_per_s(model, topology, placement[operator.name])
+        while (
+            len(placement[operator.name]) > max(operator.n_min, self.n_min)
+            and _spare_ratio(mst_per_s, seen.throughput_per_s) >= self.spare_ratio
+        ):
+            fewer = self._one_fewer(topology, placement, operator.name)
+            remaining_per_s = self._mst_per_s(model, topology, fewer[operator.name])
+            if not self._may_remove(mst_per_s, remaining_per_s, seen.input_rate_per_s):
+                break
+            placement, mst_per_s = fewer, remaining_per_s
+        reason = f"{mst_per_s:.0f} records/s are enough for {seen.input_rate_per_s:.0f}"
+        return len(placement[operator.name]), reason
+
+    def _may_remove(self, mst_per_s: float, remaining_per_s: float, input_rate_per_s: float) -> bool:
+        if self.algorithm_4 == "printed":  # line 5 to the letter: the opposite of what §IV-D says in words
+            return mst_per_s <= input_rate_per_s
+        return remaining_per_s >= input_rate_per_s
+
+    def _one_fewer(self, topology: Topology, placement: Placement, name: str) -> Placement:
+        return grown(topology, placement, {name: len(placement[name]) - 1}, nearest)
+
+    def _mst_per_s(self, model: MstModel, topology: Topology, nodes: tuple[str, ...]) -> float:
+        return model.mst_per_s(len(nodes), largest_rtt_ms(topology, nodes) if self.latency_aware else 0.0)
+
+
+def _spare_ratio(mst_per_s: float, throughput_per_s: float) -> float:
+    """DT of Table II, as a ratio."""
+    return (mst_per_s - throughput_per_s) / mst_per_s if mst_per_s > 0 else 0.0

@@ -1,0 +1,32 @@
+"""Static provisioning: the same replicas all the time, the yardstick of every autoscaler."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller.model import Capabilities, Observation, Plan
+from controller.placement import resized
+from controller.policies import MemorylessPolicy, parameter, register
+
+
+@register("static")
+@dataclass(frozen=True)
+class Static(MemorylessPolicy):
+    replicas: Mapping[str, int] = parameter({}, "replicas per operator; those not named stay as they start")
+    period_s: float = parameter(60.0, "seconds between decisions")
+
+    @property
+    def needs(self) -> Capabilities:
+        return frozenset()
+
+    def decide(self, observation: Observation) -> Plan | None:
+        target = {
+            operator.name: max(operator.n_min, min(self.replicas[operator.name], operator.n_max or 10**9))
+            for operator in observation.topology.operators
+            if operator.name in self.replicas
+        }
+        if all(len(observation.requested[name]) == wanted for name, wanted in target.items()):
+            return None
+        placement = resized(observation, target)
+        if placement == dict(observation.requested):
+            return None
+        return Plan(placement, reason="fixed: " + ", ".join(f"{name} {n}" for name, n in target.items()))

@@ -1,0 +1,209 @@
+"""One run, executed: values in, journal out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from subprocess import DEVNULL, SubprocessError, check_output
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from controller import loop
+from controller.contract import Policy
+from controller.errors import FogscaleError, unknown
+from controller.experiment import Run, WorkloadSettings
+from controller.guards import guarded
+from controller.journal import Journal, SampleLog
+from controller.model import Placement, Sample, Topology
+from controller.placement import grown, nearest
+from controller.policies import create, policy_class
+from controller.settings import validated
+from controller.testbeds.simulated.engine import Engine
+from controller.testbeds.simulated.testbed import SimulatedTestbed
+from controller.topology import start_placement
+from workloads import catalog
+from workloads.replay import ReplaySettings, arrivals, replay_span_s
+
+_NO_LIMIT = 64  # replicas up to which a capacity ladder is worked out where an operator has no n_max
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run with everything it needs built and checked; nothing has happened yet."""
+
+    run: Run
+    topology: Topology
+    start: Placement
+    inputs: dict[str, NDArray[np.int64]]
+    duration_s: float
+    capacity_per_s: dict[str, tuple[float, ...]]  # of 1, 2, … replicas per scalable operator
+
+    def header(self) -> dict[str, Any]:
+        """What analysis needs to know of a run, and the settings it was made from."""
+        operator = self.topology.operator(self.run.measured_operator)
+        return {
+            "experiment": self.run.experiment,
+            "policy": self.run.policy,
+            "workload": self.run.workload_name,
+            "seed": self.run.seed,
+            "duration_s": self.duration_s,
+            "operator": operator.name,
+            "capacity_per_s": self.capacity_per_s[operator.name],
+            "n_min": operator.n_min,
+            "n_max": operator.n_max or len(self.capacity_per_s[operator.name]),
+            "variation": self.run.variation,
+            "settings": self.run.model_dump(mode="json", exclude={"variation"}),
+        }
+
+    def testbed(self) -> SimulatedTestbed:
+        rng = np.random.default_rng([self.run.seed, 1])
+        return SimulatedTestbed(self.topology, self.start, self.run.simulation, self.inputs, rng)
+
+    def policy(self) -> Policy:
+        """The policy behind its guards, started."""
+        parameters = dict(self.run.policy_parameters)
+        known = {known.name for known in dataclass_fields(policy_class(self.run.policy))}
+        if "capacity_per_s" in known:
+            parameters.setdefault("capacity_per_s", self.capacity_per_s)
+        policy = guarded(create(self.run.policy, parameters), self.run.guards)
+        policy.start(self.topology, np.random.default_rng([self.run.seed, 2]))
+        return policy
+
+
+def prepare(run: Run) -> Prepared:
+    topology = run.topology.build()
+    names = [operator.name for operator in topology.operators]
+    if run.measured_operator not in names:
+        raise FogscaleError(f"measured_operator: {unknown('operator', run.measured_operator, names)}")
+    start = start_placement(topology, run.start, run.pins)
+    entry = _entry(run.workload, topology)
+    # The same seed gives every policy the same arrivals: policies are compared on one load.
+    counts, duration_s = _arrivals(run, np.random.default_rng([run.seed, 0]))
+    inputs = {entry: counts}
+    engine = Engine(topology, start, inputs, run.simulation)
+    ladders = {
+        operator.name: tuple(_ladder(engine, topology, start, operator.name))
+        for operator in topology.operators
+        if operator.scalable or operator.name == run.measured_operator
+    }
+    return Prepared(run, topology, start, inputs, duration_s, ladders)
+
+
+def _entry(workload: WorkloadSettings, topology: Topology) -> str:
+    sources = [operator.name for operator in topology.operators if not operator.upstream]
+    if workload.operator is None:
+        if len(sources) != 1:
+            raise FogscaleError(f"workload.operator: name one of the sources {', '.join(sources)}")
+        return sources[0]
+    names = [operator.name for operator in topology.operators]
+    if workload.operator not in names:
+        raise FogscaleError(f"workload.operator: {unknown('operator', workload.operator, names)}")
+    return workload.operator
+
+
+def _arrivals(run: Run, rng: np.random.Generator) -> tuple[NDArray[np.int64], float]:
+    workload = catalog.load(run.workload.name, **run.workload.parameters)
+    usual = workload.replay
+    replay = ReplaySettings(
+        speed=run.workload.speed or usual.speed,
+        copies=run.workload.copies or usual.copies,
+        scale=run.workload.scale or usual.scale,
+    )
+    counts = arrivals(workload.profile, replay, run.simulation.step_s, rng)
+    if not counts.any():
+        raise FogscaleError(f"workload '{run.workload.name}' offers no records: raise its scale or speed")
+    return counts, replay_span_s(workload.profile, replay)
+
+
+def _ladder(engine: Engine, topology: Topology, start: Placement, name: str) -> Iterator[float]:
+    """What 1, 2, … replicas can do on the nodes nearest to where the run starts."""
+    operator = topology.operator(name)
+    slots = sum(node.slots for node in topology.nodes)
+    others = sum(len(nodes) for other, nodes in start.items() if other != name)
+    most = operator.n_max or (_NO_LIMIT if topology.elastic else slots - others)
+    for replicas in range(1, min(most, slots - others if not topology.elastic else most) + 1):
+        nodes = grown(topology, start, {name: replicas}, nearest)[name]
+        yield engine.capacity_of(operator, nodes)[0]
+
+
+def execute(run: Run, results: Path | None, progress: loop.Progress | None = None, fresh: bool = False) -> Journal:
+    """Runs to the end, or goes on where a crashed run in the same folder stopped."""
+    prepared = prepare(run)
+    path = None
+    if results is not None:
+        path = results / run.folder / "journal.jsonl"
+        if fresh:
+            _set_aside(path)
+    journal = Journal.open(path, prepared.header(), prepared.topology)
+    if path is not None:
+        _write_manifest(path.with_name("run.yml"), prepared)
+    try:
+        _run_into(prepared, journal, progress)
+    finally:
+        journal.close()
+    return journal
+
+
+def _run_into(prepared: Prepared, log: loop.Log, progress: loop.Progress | None = None) -> Prepared:
+    testbed, policy = prepared.testbed(), prepared.policy()
+    loop.check_capabilities(policy.needs, testbed.offers, prepared.run.policy, "simulated")
+    with testbed:
+        loop.run(testbed, policy, log, progress)
+    return prepared
+
+
+def _set_aside(path: Path) -> None:
+    """Nothing recorded is ever lost: an earlier journal stays beside the new one under another name."""
+    if path.exists():
+        number = 1
+        while (old := path.with_name(f"journal.{number}.old")).exists():
+            number += 1
+        path.rename(old)
+
+
+def _write_manifest(path: Path, prepared: Prepared) -> None:
+    manifest = {
+        "run": prepared.run.model_dump(mode="json"),
+        "duration_s": prepared.duration_s,
+        "versions": {name: _version(name) for name in ("fogscale", "numpy", "scipy")},
+        "commit": _commit(),
+    }
+    path.write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    here = Path(__file__).parent
+    try:
+        return check_output(["git", "-C", str(here), "rev-parse", "HEAD"], stderr=DEVNULL, text=True).strip()
+    except (OSError, SubprocessError):
+        return None
+
+
+def run_of(folder: Path) -> Run:
+    """The run whose manifest lies in a folder."""
+    try:
+        manifest = yaml.safe_load((folder / "run.yml").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FogscaleError(f"{folder} holds no run ({error.strerror}: run.yml): name a folder seed=…") from error
+    return validated(Run, manifest["run"], str(folder / "run.yml"))
+
+
+def simulate(run_json: str) -> tuple[dict[str, Any], list[Sample]]:
+    """One run of a campaign, from a JSON document, with the journal in memory only."""
+    run = Run.model_validate_json(run_json)
+    log = SampleLog()
+    prepared = _run_into(prepare(run), log)
+    return prepared.header(), log.samples

@@ -1,0 +1,94 @@
+"""Mechanism 1: the capacity of an operator on a set of nodes, by a pluggable law.
+
+Every law knows two rates for n replicas: what they could do if the network were free, and what they do
+with a largest round trip among them. Gesscale's own law is one of several on purpose: no ranking may rest
+on the simulator obeying the formula that one of the policies fits.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from controller.settings import Settings
+
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+
+
+class PowerLatency(Settings):
+    """α·n^β·speed − γ·ND_max (Gesscale, Eq. 1)."""
+
+    law: Literal["power_latency"]
+    alpha_per_s: Positive
+    beta: Positive = 1.0
+    gamma_per_s_per_ms: NonNegative = 0.0
+
+    def latency_free_per_s(self, replicas: int, speed: float) -> float:
+        return float(self.alpha_per_s * replicas**self.beta * speed) if replicas else 0.0
+
+    def capacity_per_s(self, replicas: int, speed: float, largest_rtt_ms: float) -> float:
+        return max(
+            0.0, self.latency_free_per_s(replicas, speed) - self.gamma_per_s_per_ms * largest_rtt_ms
+        )
+
+
+class _Windowed(Settings):
+    """A law whose throughput is bounded by what fits into a round trip: rate/(1 + RTT/half_rtt), as with
+    credit-based flow control; None leaves the network out."""
+
+    half_rtt_ms: Positive | None = None
+
+    def latency_free_per_s(self, replicas: int, speed: float) -> float:
+        raise NotImplementedError
+
+    def capacity_per_s(self, replicas: int, speed: float, largest_rtt_ms: float) -> float:
+        slowdown = 1.0 if self.half_rtt_ms is None else 1.0 + largest_rtt_ms / self.half_rtt_ms
+        return self.latency_free_per_s(replicas, speed) / slowdown
+
+
+class Linear(_Windowed):
+    """Every replica adds the same."""
+
+    law: Literal["linear"]
+    per_replica_per_s: Positive
+
+    def latency_free_per_s(self, replicas: int, speed: float) -> float:
+        return self.per_replica_per_s * replicas * speed
+
+
+class UniversalScalability(_Windowed):
+    """Gunther's universal scalability law: λn / (1 + σ(n − 1) + κn(n − 1))."""
+
+    law: Literal["usl"]
+    per_replica_per_s: Positive
+    contention: NonNegative = 0.0
+    crosstalk: NonNegative = 0.0
+
+    def latency_free_per_s(self, replicas: int, speed: float) -> float:
+        n = replicas
+        return self.per_replica_per_s * n * speed / (1 + self.contention * (n - 1) + self.crosstalk * n * (n - 1))
+
+
+class Table(_Windowed):
+    """Measured points for 1, 2, … replicas; beyond the last one, as much more as the last step brought."""
+
+    law: Literal["table"]
+    measured_per_s: tuple[Positive, ...]
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Table:
+        if not self.measured_per_s:
+            raise ValueError("measured_per_s needs the rate of at least one replica")
+        return self
+
+    def latency_free_per_s(self, replicas: int, speed: float) -> float:
+        measured = self.measured_per_s
+        if replicas <= len(measured):
+            return measured[replicas - 1] * speed if replicas else 0.0
+        last_gain = measured[-1] - (measured[-2] if len(measured) > 1 else 0.0)
+        return max(0.0, measured[-1] + last_gain * (replicas - len(measured))) * speed
+
+
+CapacityLaw = Annotated[PowerLatency | Linear | UniversalScalability | Table, Field(discriminator="law")]

@@ -1,0 +1,301 @@
+"""The simulated job: an operator DAG on nodes, advanced in spans within which nothing changes.
+
+The engine knows physics only: arrivals, capacities, queues, stops. What a reconfiguration is, what a
+policy sees and when faults strike is decided around it, in testbed.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import ceil, floor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.model import Operator, Placement, Sample, Topology
+from controller.placement import largest_rtt_ms
+from controller.testbeds.simulated.flow import Dag, Floats, Flow, back_pressured, entry_limits, queued
+from controller.testbeds.simulated.response import Sojourn, quantile_s, slowest_way, sojourn
+from controller.testbeds.simulated.settings import Simulation
+
+_NOTHING = 1e-6  # records: below it a queue is empty, above it rounding would not show
+
+
+class Counters(NamedTuple):
+    """Cumulative truth at one instant."""
+
+    step: int
+    offered: Floats  # records offered to each operator, before any back pressure
+    processed: Floats  # records each operator has processed
+    saturated_steps: Floats  # per entry: steps that ended with a backlog
+
+
+class Engine:
+    def __init__(
+        self,
+        topology: Topology,
+        placement: Placement,
+        inputs: Mapping[str, NDArray[np.int64]],
+        simulation: Simulation,
+    ) -> None:
+        self.simulation = simulation
+        self.step_s = simulation.step_s
+        self.operators = topology.operators
+        self.dag = Dag.of(topology.operators, inputs)
+        self._arrivals = np.array([inputs[self.dag.names[entry]] for entry in self.dag.entries], dtype=float)
+        self.last_arrival_step = self._arrivals.shape[1]
+        self._offered = np.zeros((len(self.dag.entries), self.last_arrival_step + 1))
+        np.cumsum(self._arrivals, axis=1, out=self._offered[:, 1:])
+        self._per_offered = _records_per_offered(self.dag)
+
+        size = len(self.operators)
+        self.step = 0
+        self.drained = False
+        self.reconfigurations = 0
+        self.taken: list[Sample] = []
+        self.latest: Sample | None = None
+        self.backlog = np.zeros(size)
+        self._processed = np.zeros(size)
+        self._saturated_steps = np.zeros(len(self.dag.entries))
+        self._serves_from = np.zeros(size)  # in steps, fractions allowed: when a stop of the operator ends
+        self._sample_steps = round(simulation.sample_interval_s / self.step_s)
+        self._sampled_step = -1
+        self._sample_due = True
+
+        self.running: dict[str, tuple[str, ...]] = {}
+        self.capacity_per_s = np.zeros(size)  # while it runs
+        self.latency_free_per_s = np.zeros(size)
+        self.set_environment(topology, {node.name: node.speed for node in topology.nodes})
+        self.place(placement)
+
+    @property
+    def time_s(self) -> float:
+        return self.step * self.step_s
+
+    def set_environment(self, topology: Topology, speeds: Mapping[str, float]) -> None:
+        """The nodes and the network as they are now."""
+        self._topology = topology
+        self._speeds = speeds
+        if self.running:
+            self.place(self.running)
+
+    def place(self, placement: Placement) -> None:
+        """These replicas serve from now on."""
+        for i, operator in enumerate(self.operators):
+            nodes = tuple(placement[operator.name])
+            capacity, latency_free = self.capacity_of(operator, nodes)
+            self.capacity_per_s[i], self.latency_free_per_s[i] = capacity, latency_free
+        if {name: len(nodes) for name, nodes in placement.items()} != {
+            name: len(nodes) for name, nodes in self.running.items()
+        }:
+            self._sample_due = True
+        self.running = {name: tuple(nodes) for name, nodes in placement.items()}
+        self._hops_s = [
+            [self._hop_s(self.operators[j].name, operator.name) for j in self.dag.upstream[i]]
+            for i, operator in enumerate(self.operators)
+        ]
+
+    def capacity_of(self, operator: Operator, nodes: tuple[str, ...]) -> tuple[float, float]:
+        """Mechanism 1: records/s on these nodes, and what it would be without the network."""
+        if not nodes:
+            return 0.0, 0.0
+        law = self.simulation.capacity[operator.name]
+        speed = sum(self._speeds.get(node, 1.0) for node in nodes) / len(nodes)
+        latency_free_per_s = law.latency_free_per_s(len(nodes), speed)
+        return law.capacity_per_s(len(nodes), speed, largest_rtt_ms(self._topology, nodes)), latency_free_per_s
+
+    def _hop_s(self, sender: str, receiver: str) -> float:
+        pairs = [
+            self._topology.rtt_ms(a, b) for a in self.running[sender] for b in self.running[receiver]
+        ]
+        return sum(pairs) / len(pairs) / 2000 if pairs else 0.0
+
+    def stop(self, names: set[str], until_s: float) -> None:
+        for i, operator in enumerate(self.operators):
+            if operator.name in names:
+                self._serves_from[i] = max(self._serves_from[i], until_s / self.step_s)
+        self._sample_due = True
+
+    def replicas_running(self, i: int) -> int:
+        return len(self.running[self.dag.names[i]]) if self._serves_from[i] <= self.step else 0
+
+    def counters(self) -> Counters:
+        offered = self._offered[:, min(self.step, self.last_arrival_step)] @ self.dag.multiplicity
+        return Counters(self.step, offered, self._processed.copy(), self._saturated_steps.copy())
+
+    def offered_records(self, step: int) -> int:
+        return int(self._offered[:, min(step, self.last_arrival_step)].sum())
+
+    def lag_records(self, backlog: Floats | None = None) -> int:
+        """Everything that waits somewhere, counted in records as they were offered."""
+        waiting = self.backlog if backlog is None else backlog
+        return ceil(float((waiting / self._per_offered).sum()) - _NOTHING)
+
+    def advance(self, end: int) -> None:
+        """Lets the job run until a step, or until it has nothing left to do."""
+        while self.step < end and not self.drained:
+            if self._sample_due or self.step % self._sample_steps == 0:
+                self._sample_now()
+            self._run_span(self._next_edge(end))
+
+    def _next_edge(self, end: int) -> int:
+        """Where the span ends: stops end, some within a step, and so does the workload."""
+        if self.step < self.last_arrival_step:
+            end = min(end, self.last_arrival_step)
+        for serves_from in self._serves_from.tolist():
+            if serves_from > self.step:
+                whole = floor(serves_from)
+                end = min(end, whole if whole > self.step else self.step + 1)
+        return end
+
+    def _capacity_now(self) -> Floats:
+        """Per step: nothing while stopped, a part in the step in which a stop ends."""
+        served_share = np.clip(self.step + 1 - self._serves_from, 0.0, 1.0)
+        now: Floats = self.capacity_per_s * served_share * self.step_s
+        return now
+
+    def _run_span(self, end: int) -> None:
+        arrivals = self._arrivals[:, self.step : end]
+        if arrivals.shape[1] == 0:
+            arrivals = np.zeros((len(self.dag.entries), end - self.step))
+        flow_of: Callable[[Dag, Floats, Floats, Floats], Flow] = (
+            back_pressured if self.simulation.buffering == "back_pressure" else queued
+        )
+        flow = flow_of(self.dag, self._capacity_now(), self.backlog, arrivals)
+        if self.step >= self.last_arrival_step:
+            flow = self._up_to_the_last_record(flow)
+            end = self.step + flow.backlog.shape[1]
+        self._sample_within(flow, end)
+        was_stopped = bool((self._serves_from > self.step).any())
+        self._processed += flow.processed.sum(axis=1)
+        self._saturated_steps += self._saturated(flow, arrivals)
+        self.backlog = flow.backlog[:, -1].copy()
+        self.step = end
+        if was_stopped and not (self._serves_from > self.step).all():
+            self._sample_due = True
+        self._check_conservation()
+        if self.step >= self.last_arrival_step and float(self.backlog.sum()) <= _NOTHING:
+            self.drained = True
+            self._sample_now()
+
+    def _saturated(self, flow: Flow, arrivals: Floats) -> Floats:
+        """Steps of the span in which each entry had to wait for the slowest operator."""
+        steps: Floats = (flow.backlog[list(self.dag.entries)] > _NOTHING).sum(axis=1).astype(float)
+        if not self.simulation.back_pressure_in_catch_up:
+            offered = arrivals.mean(axis=1)
+            steps *= offered > entry_limits(self.dag, self.capacity_per_s * self.step_s, offered)
+        return steps
+
+    def _up_to_the_last_record(self, flow: Flow) -> Flow:
+        empty = flow.backlog.sum(axis=0) <= _NOTHING
+        steps = int(empty.argmax()) + 1 if empty.any() else flow.backlog.shape[1]
+        return Flow(flow.processed[:, :steps], flow.backlog[:, :steps])
+
+    def _check_conservation(self) -> None:
+        """Mechanism 4: what came in is processed or waits, at every operator."""
+        arrived = self._offered[:, min(self.step, self.last_arrival_step)]
+        inflow = np.zeros(len(self.operators))
+        inflow[list(self.dag.entries)] = arrived
+        if self.simulation.buffering == "back_pressure":
+            entered = arrived - self.backlog[list(self.dag.entries)]
+            missing = entered @ self.dag.multiplicity - self._processed
+        else:
+            for i, above in enumerate(self.dag.upstream):
+                inflow[i] += sum(self.dag.selectivity[j] * self._processed[j] for j in above)
+            missing = inflow - self._processed - self.backlog
+        tolerance = 1e-9 * float(inflow.sum() + 1) + _NOTHING
+        assert float(np.abs(missing).max()) <= tolerance, f"records lost or invented: {missing}"
+
+    # Samples: truth on a grid, and at every instant the running replicas change.
+
+    def _sample_now(self) -> None:
+        if self._sampled_step == self.step:
+            return
+        self._take([self.step], self.backlog[:, None], self._span_rates(self.step))
+        self._sample_due = False
+
+    def _sample_within(self, flow: Flow, end: int) -> None:
+        first = (self.step // self._sample_steps + 1) * self._sample_steps
+        steps = list(range(first, end, self._sample_steps))
+        if steps:
+            columns = [step - self.step - 1 for step in steps]
+            self._take(steps, flow.backlog[:, columns], flow.processed.mean(axis=1) / self.step_s)
+
+    def _span_rates(self, step: int) -> Floats:
+        """What is offered to each operator around a step, cut to what it can do."""
+        since = max(0, min(step, self.last_arrival_step) - self._sample_steps)
+        until = min(step + 1, self.last_arrival_step)
+        if until <= since:
+            return np.zeros(len(self.operators))
+        offered = (self._offered[:, until] - self._offered[:, since]) @ self.dag.multiplicity
+        return np.minimum(offered / ((until - since) * self.step_s), self.capacity_per_s)
+
+    def _take(self, steps: list[int], backlogs: Floats, rate_per_s: Floats) -> None:
+        replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
+        total, waits_s = self.response(rate_per_s, backlogs)
+        per_offered = (backlogs / self._per_offered[:, None]).sum(axis=0)
+        offered = self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0)
+        quantiles_ms = (
+            None
+            if total is None
+            else [quantile_s(total, share) * 1000 for share in (0.50, 0.95, 0.99)]
+        )
+        for column, step in enumerate(steps):
+            lag = ceil(float(per_offered[column]) - _NOTHING)
+            wait_ms = float(waits_s[column]) * 1000
+            p50, p95, p99 = (None,) * 3 if quantiles_ms is None else (wait_ms + q for q in quantiles_ms)
+            self.taken.append(
+                Sample(
+                    time_s=step * self.step_s,
+                    offered_records=int(offered[column]),
+                    processed_records=int(offered[column]) - lag,
+                    lag_records=lag,
+                    replicas=replicas,
+                    reconfigurations=self.reconfigurations,
+                    response_p50_ms=p50,
+                    response_p95_ms=p95,
+                    response_p99_ms=p99,
+                )
+            )
+        self.latest = self.taken[-1]
+        self._sampled_step = steps[-1]
+
+    # Response times
+
+    def response(self, rate_per_s: Floats, backlogs: Floats) -> tuple[Sojourn | None, Floats]:
+        """The random part of a record's time in the job, and for each column of backlogs the wait behind
+        it. None where some operator has no replicas: then nobody knows."""
+        if not (self.capacity_per_s > 0).all():
+            return None, np.zeros(backlogs.shape[1])
+        own = [self.sojourn_at(i, float(rate)) for i, rate in enumerate(rate_per_s)]
+        return slowest_way(self.dag.upstream, own, self._hops_s, self.waits_s(backlogs))
+
+    def sojourn_at(self, i: int, rate_per_s: float) -> Sojourn:
+        return sojourn(
+            rate_per_s,
+            float(self.capacity_per_s[i]),
+            len(self.running[self.dag.names[i]]),
+            self.simulation.arrival_scv,
+            self.simulation.service_scv,
+        )
+
+    def waits_s(self, backlogs: Floats) -> Floats:
+        """How long the last record of each operator's backlog waits for its turn, stops included."""
+        stopped_s = np.maximum(self._serves_from - self.step, 0.0) * self.step_s
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.simulation.buffering == "queues":
+                waits = backlogs / self.capacity_per_s[:, None] + stopped_s[:, None]
+            else:
+                waits = np.zeros_like(backlogs)
+                entries = list(self.dag.entries)
+                limits = entry_limits(self.dag, self.capacity_per_s, backlogs[entries].mean(axis=1))
+                waits[entries] = backlogs[entries] / limits[:, None] + stopped_s.max()
+        return np.nan_to_num(waits, nan=0.0, posinf=0.0)
+
+
+def _records_per_offered(dag: Dag) -> Floats:
+    """How many records an operator sees for one record offered to the job, to count backlogs alike."""
+    reaches = np.maximum((dag.multiplicity > 0).sum(axis=0), 1)
+    per_offered: Floats = dag.multiplicity.sum(axis=0) / reaches
+    return np.where(per_offered > 0, per_offered, 1.0)

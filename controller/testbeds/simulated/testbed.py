@@ -1,0 +1,369 @@
+"""The simulated testbed: the engine behind the testbed contract, with reconfigurations, faults and noise."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from math import ceil
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from controller.contract import Step
+from controller.errors import FogscaleError, unknown
+from controller.model import (
+    Capabilities,
+    Capability,
+    InstanceMetrics,
+    Observation,
+    OperatorMetrics,
+    Outcome,
+    Placement,
+    Plan,
+    Receipt,
+    Sample,
+    Topology,
+)
+from controller.network import RttScaled
+from controller.testbeds.simulated.engine import Counters, Engine
+from controller.testbeds.simulated.faults import (
+    FailedSavepoint,
+    LostMetrics,
+    NodeLoss,
+    SlowNetwork,
+    Straggler,
+)
+from controller.testbeds.simulated.measure import node_metrics, operator_metrics
+from controller.testbeds.simulated.settings import Simulation
+
+_OFFERS = frozenset(Capability) - {Capability.MEMORY, Capability.STANDBY, Capability.INSTANT_RESCALE}
+
+
+class SimulatedTestbed:
+    """Deterministic: the same inputs, settings and generator give the same run, byte for byte."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        topology: Topology,
+        start: Placement,
+        simulation: Simulation,
+        inputs: Mapping[str, NDArray[np.int64]],
+        rng: Generator,
+    ) -> None:
+        _check(topology, simulation, inputs)
+        self._simulation = simulation
+        self._whole_topology = topology
+        self._topology = topology
+        self._noise_rng, self._duration_rng = rng.spawn(2)
+        self._engine = Engine(topology, start, inputs, simulation)
+        self._requested: dict[str, tuple[str, ...]] = dict(start)
+        self._booting: dict[str, list[str]] = {name: [] for name in start}
+        self._receipts: list[Receipt] = []
+        self._settled_s = 0.0
+        self._job_busy_until_s = 0.0
+        self._agenda: list[tuple[int, int, Callable[[], None]]] = []
+        self._ticket = count()
+        self._window_steps = round(simulation.metric_window_s / simulation.step_s)
+        self._marks: deque[Counters] = deque([self._engine.counters()])
+        self._last_seen: tuple[float, dict[str, OperatorMetrics]] | None = None
+        workload_s = self._engine.last_arrival_step * simulation.step_s
+        self._give_up_s = workload_s + (
+            workload_s if simulation.drain_limit_s is None else simulation.drain_limit_s
+        )
+        for edge_s in sorted({edge for fault in simulation.faults for edge in fault.edges_s}):
+            self._schedule(edge_s, self._apply_faults)
+        self._run_agenda()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Nothing outlives the process."""
+
+    @property
+    def offers(self) -> Capabilities:
+        instant = self._simulation.reconfiguration.style == "instant"
+        return _OFFERS | {Capability.INSTANT_RESCALE} if instant else _OFFERS
+
+    @property
+    def drained(self) -> bool:
+        return self._engine.drained
+
+    @property
+    def finished(self) -> bool:
+        return self._engine.drained or self._engine.time_s >= self._give_up_s
+
+    def samples(self) -> Iterator[Sample]:
+        taken, self._engine.taken = self._engine.taken, []
+        return iter(taken)
+
+    def wait(self, seconds: float) -> None:
+        engine = self._engine
+        target = engine.step + max(1, round(seconds / engine.step_s))
+        target = min(target, ceil(self._give_up_s / engine.step_s))
+        if target - self._window_steps > engine.step:
+            self._advance(target - self._window_steps)
+            self._mark()
+        self._advance(target)
+
+    def restore(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            samples, observation = tuple(self.samples()), self.observe()
+            if observation != step.observation or samples != step.samples:
+                raise FogscaleError(
+                    f"at {step.observation.time_s:g} s the simulation now differs from the journal: the code "
+                    f"or the settings have changed since; use --fresh to start over"
+                )
+            if step.plan is not None:
+                self.apply(step.plan)
+            self.wait(step.waited_s)
+
+    # Time
+
+    def _schedule(self, time_s: float, action: Callable[[], None]) -> None:
+        step = ceil(time_s / self._engine.step_s - 1e-9)
+        heapq.heappush(self._agenda, (step, next(self._ticket), action))
+
+    def _advance(self, target: int) -> None:
+        while self._engine.step < target and not self._engine.drained:
+            next_step = self._agenda[0][0] if self._agenda else target
+            self._engine.advance(min(target, next_step))
+            self._run_agenda()
+
+    def _run_agenda(self) -> None:
+        while self._agenda and self._agenda[0][0] <= self._engine.step:
+            heapq.heappop(self._agenda)[2]()
+
+    # Monitoring
+
+    def _mark(self) -> Counters:
+        """Remembers where the counters stand, and forgets what is older than the metrics' window."""
+        now = self._engine.counters()
+        if self._marks[-1].step != now.step:
+            self._marks.append(now)
+        while len(self._marks) > 1 and self._marks[1].step <= now.step - self._window_steps:
+            self._marks.popleft()
+        return now
+
+    def observe(self) -> Observation:
+        engine = self._engine
+        now = self._mark()
+        measured_s, operators = self._measured(now)
+        return Observation(
+            time_s=engine.time_s,
+            topology=self._topology,
+            placement=self._placement_now(),
+            requested=dict(self._requested),
+            operators=operators,
+            nodes=node_metrics(self._topology, operators),
+            measured_s=measured_s,
+            lag_records=None if measured_s is None else float(engine.lag_records()),
+            response_time_ms=self._response_ms(measured_s),
+            receipts=self._receipts_since(),
+        )
+
+    def _measured(self, now: Counters) -> tuple[float | None, dict[str, OperatorMetrics]]:
+        engine, noise = self._engine, self._simulation.noise
+        since = self._marks[0]
+        is_stale = noise.stale_ratio > 0 and self._noise_rng.random() < noise.stale_ratio
+        if is_stale and self._last_seen is not None:
+            return self._last_seen
+        if since.step == now.step or self._is_active(LostMetrics):
+            return None, {name: OperatorMetrics() for name in engine.dag.names}
+        if engine.time_s < self._settled_s:
+            noise = noise.while_settling()
+        operators = operator_metrics(engine, since, now, noise, self._noise_rng)
+        for name, nodes in self._booting.items():
+            if nodes:
+                boots = tuple(
+                    InstanceMetrics(id=f"{name}-{node}-boot", node=node, state="booting") for node in nodes
+                )
+                operators[name] = replace(operators[name], instances=operators[name].instances + boots)
+        self._last_seen = (engine.time_s, operators)
+        return self._last_seen
+
+    def _placement_now(self) -> dict[str, tuple[str, ...]]:
+        engine = self._engine
+        return {
+            name: nodes if engine.replicas_running(i) else ()
+            for i, (name, nodes) in enumerate(engine.running.items())
+        }
+
+    def _response_ms(self, measured_s: float | None) -> float | None:
+        latest = self._engine.latest
+        return None if measured_s is None or latest is None else latest.response_p50_ms
+
+    def _receipts_since(self) -> tuple[Receipt, ...]:
+        receipts, self._receipts = tuple(self._receipts), []
+        return receipts
+
+    # Reconfiguration (mechanism 5)
+
+    def apply(self, plan: Plan) -> None:
+        problem = self._objection(plan)
+        if problem:
+            self._settle(plan, "refused", self._engine.time_s, 0.0, problem)
+            return
+        wanted = {name: tuple(nodes) for name, nodes in plan.placement.items()}
+        if wanted == self._requested:
+            self._settle(plan, "done", self._engine.time_s, 0.0, "already so")
+            return
+        self._engine.reconfigurations += 1
+        if self._simulation.reconfiguration.style == "boot":
+            self._boot(plan, wanted)
+        else:
+            self._stop_and_go(plan, wanted)
+
+    def _objection(self, plan: Plan) -> str:
+        topology = self._topology
+        if self._engine.time_s < self._job_busy_until_s:
+            return "a reconfiguration is in progress"
+        if plan.standby:
+            return "this testbed has no standby instances"
+        if set(plan.placement) != set(self._requested):
+            return "the plan must place every operator: " + ", ".join(self._requested)
+        for operator in topology.operators:
+            replicas = len(plan.placement[operator.name])
+            if replicas < operator.n_min or (operator.n_max is not None and replicas > operator.n_max):
+                return f"{replicas} replicas of {operator.name} are outside {operator.n_min}..{operator.n_max}"
+        slots = {node.name: node.slots for node in topology.nodes}
+        for node, taken in Counter(node for nodes in plan.placement.values() for node in nodes).items():
+            if node not in slots and not topology.elastic:
+                return unknown("node", node, slots)
+            if taken > slots.get(node, taken):
+                return f"node {node} has {slots[node]} slots, the plan takes {taken}"
+        return ""
+
+    def _duration_s(self) -> float:
+        low_s, high_s = self._simulation.reconfiguration.range_s
+        return low_s if low_s == high_s else float(self._duration_rng.uniform(low_s, high_s))
+
+    def _stop_and_go(self, plan: Plan, wanted: dict[str, tuple[str, ...]]) -> None:
+        """Stops the job, or the operators it touches; then the new replicas serve, or after a failed
+        savepoint the old ones do."""
+        engine, style = self._engine, self._simulation.reconfiguration.style
+        failed = self._is_active(FailedSavepoint)
+        started_s, duration_s = engine.time_s, self._duration_s()
+        touched = {name for name in wanted if style != "pause" or wanted[name] != self._requested[name]}
+        if not failed:
+            self._requested = wanted
+            engine.place(wanted)
+        if duration_s > 0:
+            engine.stop(touched, started_s + duration_s)
+            self._job_busy_until_s = started_s + duration_s
+
+        def finish() -> None:
+            message = "the savepoint failed; the job resumed as it was" if failed else ""
+            self._settle(plan, "failed" if failed else "done", started_s, duration_s, message)
+
+        if duration_s > 0:
+            self._schedule(started_s + duration_s, finish)
+        else:
+            finish()
+
+    def _boot(self, plan: Plan, wanted: dict[str, tuple[str, ...]]) -> None:
+        """Removed instances leave at once, new ones serve when they have booted; nothing stops."""
+        engine, started_s = self._engine, self._engine.time_s
+        kept: dict[str, tuple[str, ...]] = {}
+        ready_s = started_s
+        for name, nodes in wanted.items():
+            serving, booting = Counter(engine.running[name]), Counter(self._booting[name])
+            kept[name] = tuple(node for node in nodes if _taken_from(serving, node))
+            new = list((Counter(nodes) - Counter(kept[name])).elements())
+            self._booting[name] = [node for node in new if _taken_from(booting, node)]
+            for node in (Counter(new) - Counter(self._booting[name])).elements():
+                self._booting[name].append(node)
+                boot_s = self._duration_s()
+                ready_s = max(ready_s, started_s + boot_s)
+                self._schedule(started_s + boot_s, lambda name=name, node=node: self._serve(name, node))  # type: ignore[misc]
+        self._requested = wanted
+        engine.place(kept)
+        self._schedule(ready_s, lambda: self._settle(plan, "done", started_s, 0.0, ""))
+        self._run_agenda()
+
+    def _serve(self, name: str, node: str) -> None:
+        if node in self._booting[name]:  # it may have been given up while it booted
+            self._booting[name].remove(node)
+            self._engine.place({**self._engine.running, name: (*self._engine.running[name], node)})
+
+    def _settle(
+        self, plan: Plan, outcome: Outcome, requested_s: float, downtime_s: float, message: str
+    ) -> None:
+        finished_s = max(requested_s + downtime_s, self._engine.time_s)
+        self._receipts.append(Receipt(plan, outcome, requested_s, finished_s, downtime_s, message))
+        if outcome != "refused":
+            self._settled_s = finished_s + self._simulation.reconfiguration.settling_s
+
+    # Faults (mechanism 8)
+
+    def _is_active(self, kind: type) -> bool:
+        time_s = self._engine.time_s
+        return any(isinstance(fault, kind) and fault.is_active(time_s) for fault in self._simulation.faults)
+
+    def _apply_faults(self) -> None:
+        """Brings nodes, speeds and network to what the faults active now make of them."""
+        time_s, whole = self._engine.time_s, self._whole_topology
+        active = [fault for fault in self._simulation.faults if fault.is_active(time_s)]
+        lost = {fault.node: fault.recovery_s for fault in active if isinstance(fault, NodeLoss)}
+        rtt_factor = np.prod([fault.rtt_factor for fault in active if isinstance(fault, SlowNetwork)])
+        self._topology = replace(
+            whole,
+            nodes=tuple(node for node in whole.nodes if node.name not in lost),
+            rtt_ms=whole.rtt_ms if rtt_factor == 1 else RttScaled(whole.rtt_ms, float(rtt_factor)),  # type: ignore[arg-type]
+        )
+        speeds = {node.name: node.speed for node in whole.nodes}
+        for fault in active:
+            if isinstance(fault, Straggler):
+                speeds[fault.node] *= fault.speed_factor
+        self._engine.set_environment(self._topology, speeds)
+        self._drop_replicas_on(lost)
+
+    def _drop_replicas_on(self, lost: Mapping[str, float]) -> None:
+        struck = [lost[node] for nodes in self._engine.running.values() for node in nodes if node in lost]
+        if not struck:
+            return
+
+        def without(placement: Placement) -> dict[str, tuple[str, ...]]:
+            return {name: tuple(n for n in nodes if n not in lost) for name, nodes in placement.items()}
+
+        until_s = self._engine.time_s + max(struck)
+        self._engine.place(without(self._engine.running))
+        self._engine.stop(set(self._engine.running), until_s)
+        self._requested = without(self._requested)
+        self._booting = {name: [n for n in nodes if n not in lost] for name, nodes in self._booting.items()}
+        self._job_busy_until_s = max(self._job_busy_until_s, until_s)
+        self._settled_s = until_s + self._simulation.reconfiguration.settling_s
+
+
+def _taken_from(remaining: Counter[str], node: str) -> bool:
+    if remaining[node] == 0:
+        return False
+    remaining[node] -= 1
+    return True
+
+
+def _check(topology: Topology, simulation: Simulation, inputs: Mapping[str, NDArray[np.int64]]) -> None:
+    operators = [operator.name for operator in topology.operators]
+    for name in operators:
+        if name not in simulation.capacity:
+            raise FogscaleError(f"simulation.capacity has no law for operator '{name}': add one")
+    for name in (*simulation.capacity, *inputs):
+        if name not in operators:
+            raise FogscaleError(unknown("operator", name, operators))
+    nodes = [node.name for node in topology.nodes]
+    for fault in simulation.faults:
+        if isinstance(fault, (NodeLoss, Straggler)) and fault.node not in nodes:
+            raise FogscaleError(f"simulation.faults: {unknown('node', fault.node, nodes)}")

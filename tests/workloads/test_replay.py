@@ -1,0 +1,134 @@
+"""A replay offers what the profile says, Poisson-distributed, faster, copied and thinned as told."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.errors import FogscaleError
+from workloads.catalog import load
+from workloads.profile import RateProfile
+from workloads.replay import ReplaySettings, arrivals, offered_rate_per_s, replay_span_s
+
+TAXI = load("taxi").profile
+FLAT = RateProfile("flat", "written by the test", np.full(100, 600.0), 60.0)  # 10 records/s for 100 minutes
+
+
+def draw(profile, step_s=1.0, seed=7, **replay):
+    return arrivals(profile, ReplaySettings(**replay), step_s, np.random.default_rng(seed))
+
+
+def test_total_is_within_poisson_bounds():
+    expected = TAXI.total_records
+    assert abs(draw(TAXI, speed=10).sum() - expected) < 5 * np.sqrt(expected)
+
+
+def test_steps_scatter_like_a_poisson_stream():
+    # Each of n steps adds (x - mean)² / mean, which is 1 in the mean for Poisson counts; its own variance is
+    # 2 + 1/mean. Deterministic arrivals would give 0, copies counted one by one would give 3.
+    mean = offered_rate_per_s(TAXI, ReplaySettings(speed=10), step_s=1.0)
+    dispersion = np.mean((draw(TAXI, speed=10) - mean) ** 2 / mean)
+    assert abs(dispersion - 1) < 5 * np.sqrt(np.mean(2 + 1 / mean) / len(mean))
+
+
+def test_copies_arrive_together():
+    once, thrice = draw(TAXI, speed=10), draw(TAXI, speed=10, copies=3)
+    np.testing.assert_array_equal(thrice, 3 * once)
+
+
+def test_same_seed_same_arrivals_other_seed_others():
+    np.testing.assert_array_equal(draw(FLAT, seed=1), draw(FLAT, seed=1))
+    assert (draw(FLAT, seed=1) != draw(FLAT, seed=2)).any()
+
+
+def test_arrivals_are_whole_records_in_64_bits():
+    assert draw(FLAT, copies=3).dtype == np.int64
+
+
+def test_double_speed_halves_the_span_and_doubles_the_rate():
+    once, twice = ReplaySettings(), ReplaySettings(speed=2)
+    assert replay_span_s(FLAT, once) == 6000
+    assert replay_span_s(FLAT, twice) == 3000
+    assert offered_rate_per_s(FLAT, once, 1.0).tolist() == pytest.approx([10.0] * 6000)
+    assert offered_rate_per_s(FLAT, twice, 1.0).tolist() == pytest.approx([20.0] * 3000)
+
+
+def test_scale_thins_the_stream():
+    assert offered_rate_per_s(FLAT, ReplaySettings(scale=0.25, copies=2), 1.0).tolist() == pytest.approx(
+        [5.0] * 6000
+    )
+    assert abs(draw(FLAT, scale=0.25).sum() - 15_000) < 5 * np.sqrt(15_000)
+
+
+@given(
+    counts=st.lists(st.integers(0, 1_000_000), min_size=1, max_size=30),
+    speed=st.floats(0.1, 100),
+    copies=st.integers(1, 5),
+    step_s=st.floats(0.5, 500),
+    smooth=st.booleans(),
+)
+@settings(deadline=None)
+def test_steps_sum_to_the_total(counts, speed, copies, step_s, smooth):
+    profile = RateProfile("test", "written by the test", np.array(counts, dtype=float), 60.0, smooth=smooth)
+    replay = ReplaySettings(speed, copies)
+    rate_per_s = offered_rate_per_s(profile, replay, step_s)
+    assert rate_per_s.sum() * step_s == pytest.approx(copies * sum(counts), rel=1e-9)
+    assert (len(rate_per_s) - 1) * step_s <= replay_span_s(profile, replay) * (1 + 1e-9)
+    assert len(rate_per_s) * step_s >= replay_span_s(profile, replay) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("step_s", "steps"),
+    [
+        pytest.param(1.0, 17_280, id="one second"),
+        pytest.param(0.5, 34_560, id="half a second"),
+        pytest.param(0.1, 172_800, id="a tenth, which no float holds exactly"),
+        pytest.param(7.0, 2469, id="a last step that is filled in part"),
+        pytest.param(1e6, 1, id="longer than the replay"),
+    ],
+)
+def test_the_taxi_days_last_288_minutes(step_s, steps):
+    assert len(draw(TAXI, step_s=step_s, speed=10)) == steps
+
+
+def test_a_span_of_whole_steps_gets_no_empty_step_from_rounding():
+    tenths = RateProfile("tenths", "written by the test", np.ones(3), 0.1)
+    assert tenths.span_s / 0.1 > 3  # 3.0000000000000004
+    assert len(draw(tenths, step_s=0.1)) == 3
+
+
+def test_an_empty_hour_brings_nothing():
+    quiet = RateProfile("quiet", "written by the test", np.array([3600.0, 0.0, 3600.0]), 3600.0, smooth=True)
+    assert draw(quiet)[3600:7200].sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("replay", "message"),
+    [
+        pytest.param({"speed": 0}, "speed must be a number above 0, not 0", id="speed 0"),
+        pytest.param({"speed": -10}, "speed must be a number above 0, not -10", id="backwards"),
+        pytest.param({"speed": float("nan")}, "speed must be a number above 0, not nan", id="speed NaN"),
+        pytest.param({"speed": float("inf")}, "speed must be a number above 0, not inf", id="at once"),
+        pytest.param({"scale": 0}, "scale must be a number above 0, not 0", id="scale 0"),
+        pytest.param({"copies": 0}, "copies must be a whole number of at least 1, not 0", id="no copies"),
+        pytest.param(
+            {"copies": 1.5}, "copies must be a whole number of at least 1, not 1.5", id="half a copy"
+        ),
+    ],
+)
+def test_bad_settings_are_refused(replay, message):
+    with pytest.raises(FogscaleError, match=message):
+        ReplaySettings(**replay)
+
+
+@pytest.mark.parametrize("step_s", [0, -1, float("nan"), float("inf")])
+def test_bad_steps_are_refused(step_s):
+    with pytest.raises(FogscaleError, match="step_s must be a number above 0"):
+        draw(FLAT, step_s=step_s)
+
+
+def test_more_records_than_can_be_counted_are_refused():
+    with pytest.raises(
+        FogscaleError, match=r"workload 'flat' offers 1\.0e\+21 records in one step: lower scale"
+    ):
+        draw(FLAT, scale=1e20)

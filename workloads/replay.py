@@ -1,0 +1,70 @@
+"""A rate profile replayed: how many records arrive in each step of the run, with seeded Poisson arrivals.
+
+Trace time is the profile's own; replay time is the run's: at speed 10, one replay second holds ten trace
+seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from controller.errors import FogscaleError
+from workloads.profile import FloatArray, RateProfile
+
+MOST_RECORDS_PER_STEP = 1e15  # far beyond any testbed, and still counted exactly by a float
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaySettings:
+    speed: float = 1.0  # trace seconds per replay second
+    copies: int = 1  # identical records that arrive together for each record of the trace
+    scale: float = 1.0  # share of the trace's records that is replayed; above 1, more than the trace has
+
+    def __post_init__(self) -> None:
+        for name, value in (("speed", self.speed), ("scale", self.scale)):
+            if not (math.isfinite(value) and value > 0):
+                raise FogscaleError(
+                    f"replay {name} must be a number above 0, not {value}: use 1 for the trace as it is"
+                )
+        if not isinstance(self.copies, int) or self.copies < 1:
+            raise FogscaleError(f"replay copies must be a whole number of at least 1, not {self.copies}")
+
+
+def replay_span_s(profile: RateProfile, settings: ReplaySettings) -> float:
+    """How long the replay lasts, in replay time."""
+    return profile.span_s / settings.speed
+
+
+def offered_rate_per_s(profile: RateProfile, settings: ReplaySettings, step_s: float) -> FloatArray:
+    """The expected arrivals per replay second in each step, copies included.
+
+    A last step that the trace fills only in part has a lower rate, so that rate × step_s sums to the total.
+    """
+    return _expected_records(profile, settings, step_s) * (settings.copies / step_s)
+
+
+def arrivals(
+    profile: RateProfile, settings: ReplaySettings, step_s: float, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Records that arrive in each step. A share of a Poisson stream is one too, so scale only thins it."""
+    return rng.poisson(_expected_records(profile, settings, step_s)) * np.int64(settings.copies)
+
+
+def _expected_records(profile: RateProfile, settings: ReplaySettings, step_s: float) -> FloatArray:
+    """Records of the trace expected in each step, before copies."""
+    if not (math.isfinite(step_s) and step_s > 0):
+        raise FogscaleError(f"replay step_s must be a number above 0, not {step_s}")
+    # A span of whole steps can come out a rounding error longer; that must not add an empty step.
+    steps = max(1, math.ceil(replay_span_s(profile, settings) / step_s - 1e-9))
+    edges_s = np.arange(steps + 1) * (step_s * settings.speed)
+    expected = profile.between(edges_s) * settings.scale
+    if expected.max() * settings.copies > MOST_RECORDS_PER_STEP:
+        raise FogscaleError(
+            f"workload '{profile.name}' offers {expected.max() * settings.copies:.1e} records in one step:"
+            " lower scale, speed or copies"
+        )
+    return expected
