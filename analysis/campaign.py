@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -66,15 +67,27 @@ def run_campaign(spark: SparkSession, runs: Sequence[str], simulate: Simulate | 
     kept = spread.mapInArrow(_simulated(simulate), _ROW).persist(StorageLevel.MEMORY_AND_DISK)
     with _progress(spark, len(runs)), _named_failures(kept):
         kept.count()
-    return Campaign(
+    campaign = Campaign(
         runs=kept.where(F.col("run").isNotNull()).select("run.*"),
         samples=kept.where(F.col("time_s").isNotNull()).select(*SAMPLES.names),
         kept=kept,
     )
+    _check_distinct(campaign)
+    return campaign
 
 
 def _task_count(runs: int, cores: int) -> int:
     return min(runs, max(4 * cores, ceil(runs / RUNS_PER_TASK)))
+
+
+def _check_distinct(campaign: Campaign) -> None:
+    """Two runs of one name would be measured as if they were one."""
+    twice = campaign.runs.groupBy("run_id").count().where(F.col("count") > 1).first()
+    if twice is not None:
+        campaign.release()
+        raise FogscaleError(
+            f"{twice['count']} runs of the campaign are all {twice['run_id']}: vary their seed or settings"
+        )
 
 
 # On the workers --------------------------------------------------------------------------------------------
@@ -93,9 +106,8 @@ def _simulated(
 
 
 def _real_simulate() -> Simulate:
-    from controller import experiment  # on the worker only: the driver need not load the engine
+    from controller.run import simulate  # on the worker only: the driver need not load the engine
 
-    simulate: Simulate = experiment.simulate
     return simulate
 
 
@@ -123,12 +135,17 @@ def _label(position: int, document: str) -> str:
     return f"run {position + 1} ({', '.join(names) or document[:80]})"
 
 
+def _run_id(facts: Mapping[str, Any], variation: str) -> str:
+    """As in the journals' tables; a campaign also repeats a run with other settings, so those count too."""
+    name = "/".join(str(facts[key]) for key in ("experiment", "policy", "workload", "seed"))
+    return name if variation == "{}" else f"{name}/{hashlib.sha256(variation.encode()).hexdigest()[:12]}"
+
+
 def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatch:
     """The rows of one run: its samples, the first of which carries the facts of the run."""
-    run_id = "/".join(str(facts[key]) for key in ("experiment", "policy", "workload", "seed"))
-    run = {name: facts.get(name) for name in RUNS.names} | {"run_id": run_id}
-    if run["parameters"] is not None:
-        run["parameters"] = json.dumps(run["parameters"], sort_keys=True)
+    variation = json.dumps(facts.get("variation") or {}, sort_keys=True)
+    run_id = _run_id(facts, variation)
+    run = {name: facts.get(name) for name in RUNS.names} | {"run_id": run_id, "variation": variation}
     rows = max(1, len(samples))  # a run without samples is still a run
     columns: dict[str, list[Any]] = {
         name: [getattr(sample, name) for sample in samples] or [None]

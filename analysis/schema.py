@@ -39,7 +39,7 @@ RUNS = _struct(
     capacity_per_s=ArrayType(_NUMBER),  # of 1, 2, ... replicas on the best nodes
     n_min=_COUNT,
     n_max=_COUNT,
-    parameters=_TEXT,  # JSON, what a campaign varied
+    variation=_TEXT,  # JSON, what a campaign varied
 )
 
 SAMPLES = _struct(
@@ -95,13 +95,12 @@ RECEIPTS = _struct(
 
 def check(table: DataFrame, schema: StructType, name: str = "table") -> DataFrame:
     """The declared columns of a table, in order; an error names all that are missing or of another type."""
-    found = {field.name: field.dataType for field in table.schema.fields}
+    found = {field.name: field.dataType.simpleString() for field in table.schema.fields}
+    declared = {field.name: field.dataType.simpleString() for field in schema.fields}
     wrong = [
-        f"{field.name} is {found[field.name].simpleString()}, not {field.dataType.simpleString()}"
-        if field.name in found
-        else f"{field.name} is missing"
-        for field in schema.fields
-        if found.get(field.name) != field.dataType
+        f"{column} is {found[column]}, not {kind}" if column in found else f"{column} is missing"
+        for column, kind in declared.items()
+        if found.get(column) != kind
     ]
     if wrong:
         raise FogscaleError(f"the {name} does not fit its schema: {'; '.join(wrong)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import ClassVar, NamedTuple, Protocol, Self
 
 from numpy.random import Generator
 
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 class Testbed(Protocol):
     """Where a job runs: simulated, emulated on one machine, or on Raspberry Pis."""
 
-    __test__ = False  # the name starts with "Test", but pytest has nothing to collect here
+    __test__: ClassVar[bool] = False  # the name starts with "Test", but pytest has nothing to collect here
 
     @property
     def offers(self) -> Capabilities: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -79,8 +80,8 @@ class Run(Settings):
 
     @property
     def workload_name(self) -> str:
-        """Also the name of a folder, so a path becomes its stem."""
-        return Path(self.workload.name).stem
+        """Also the name of a folder, so a path becomes its stem, and only what every file system takes."""
+        return re.sub(r"[^\w.-]+", "_", Path(self.workload.name).stem)
 
     @property
     def folder(self) -> Path:

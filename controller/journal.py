@@ -239,7 +239,9 @@ class Journal:
         last_seen = topology
         if journal.recorded is None:
             journal._write(
-                _encode({"kind": "start", "version": VERSION, "run": run, "topology": topology_record(topology)})
+                _encode(
+                    {"kind": "start", "version": VERSION, "run": run, "topology": topology_record(topology)}
+                )
             )
         elif journal.recorded.steps:
             last_seen = journal.recorded.steps[-1].observation.topology
@@ -301,5 +303,5 @@ class SampleLog:
     def append(self, step: Step) -> None:
         self.samples.extend(step.samples)
 
-    def end(self, finished: bool, samples: Iterable[Sample]) -> None:  # noqa: ARG002
+    def end(self, finished: bool, samples: Iterable[Sample]) -> None:
         self.samples.extend(samples)

@@ -25,7 +25,9 @@ class Log(Protocol):
     def end(self, finished: bool, samples: Iterable[Sample]) -> None: ...
 
 
-def check_capabilities(needs: Capabilities, offers: Capabilities, policy_name: str, testbed_name: str) -> None:
+def check_capabilities(
+    needs: Capabilities, offers: Capabilities, policy_name: str, testbed_name: str
+) -> None:
     missing = sorted(needs - offers)
     if missing:
         raise FogscaleError(

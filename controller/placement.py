@@ -69,7 +69,9 @@ def _fresh_names(topology: Topology, taken: Mapping[str, int]) -> Iterator[str]:
     return (name for number in count(1) if (name := f"elastic-{number}") not in known)
 
 
-def grown(topology: Topology, placement: Placement, target: Mapping[str, int], choose: NodeChoice) -> Placement:
+def grown(
+    topology: Topology, placement: Placement, target: Mapping[str, int], choose: NodeChoice
+) -> Placement:
     """The placement with each operator of the target at its count, all others as they were."""
     result = dict(placement)
     for operator, replicas in target.items():

@@ -84,7 +84,9 @@ def check_matrix(rows: tuple[tuple[float, ...], ...], names: tuple[str, ...]) ->
     """Square, symmetric, zero diagonal: said in words for the first pair that is not."""
     if len(rows) != len(names) or any(len(row) != len(names) for row in rows):
         shape = f"{len(rows)} rows of {sorted({len(row) for row in rows})}"
-        raise FogscaleError(f"rtt_ms.matrix_ms: {len(names)} nodes need {len(names)} rows of as many, not {shape}")
+        raise FogscaleError(
+            f"rtt_ms.matrix_ms: {len(names)} nodes need {len(names)} rows of as many, not {shape}"
+        )
     for i, a in enumerate(names):
         if rows[i][i] != 0:
             raise FogscaleError(f"rtt_ms.matrix_ms: from {a} to itself takes {rows[i][i]:g} ms; write 0")
@@ -118,7 +120,9 @@ def _check_dag(operators: tuple[OperatorSettings, ...]) -> None:
     for operator in operators:
         for name in operator.upstream:
             if name not in names:
-                raise FogscaleError(f"operator '{operator.name}': upstream {unknown('operator', name, names)}")
+                raise FogscaleError(
+                    f"operator '{operator.name}': upstream {unknown('operator', name, names)}"
+                )
             if name not in seen:
                 raise FogscaleError(
                     f"operator '{operator.name}' is listed before its upstream '{name}': list upstream first"

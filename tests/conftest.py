@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,3 +20,16 @@ def spark() -> Iterator[SparkSession]:
     spark = session("fogscale tests", master="local[2]")
     yield spark
     spark.stop()
+
+
+@pytest.fixture(scope="session")
+def require() -> Callable[[str, bool, str], None]:
+    """Skips where something real is not at hand, but fails where FOGSCALE_REQUIRE names it: nothing that a
+    machine can test is skipped silently there."""
+
+    def require_or_skip(what: str, is_there: bool, reason: str) -> None:
+        if not is_there:
+            complain = pytest.fail if what in os.environ.get("FOGSCALE_REQUIRE", "").split() else pytest.skip
+            complain(f"{what}: {reason}")
+
+    return require_or_skip

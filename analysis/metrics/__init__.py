@@ -15,7 +15,7 @@ from analysis.metrics.intervals import intervals
 from analysis.schema import RUNS, check
 
 FAMILIES = (elasticity, excess, reconfigurations, cost, processed)
-IDENTITY = ("run_id", "experiment", "policy", "workload", "seed", "parameters")
+IDENTITY = ("run_id", "experiment", "policy", "workload", "seed", "variation")
 
 
 def metrics_by_run(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) -> DataFrame:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar, nnls
 
 BETA_RANGE = (0.2, 1.0)  # a replica never adds more than the first one has, and always something
+_GRID = 41  # steps of 0.02, and 20 times finer with each zoom
+_ZOOMS = 5
 
 
 class Measurement(NamedTuple):
@@ -48,15 +49,16 @@ def calibrated(measurements: Iterable[Measurement]) -> MstModel | None:
     if len(points) == 1:
         return single_point(Measurement(int(replicas[0]), rtt_ms[0], throughput[0]))
     if len(points) == 2:
-        return _fit_alpha_gamma(replicas, rtt_ms, throughput, beta=1.0)[0]
-
-    def residual(beta: float) -> float:
-        return _fit_alpha_gamma(replicas, rtt_ms, throughput, beta)[1]
-
-    best = minimize_scalar(residual, bounds=BETA_RANGE, method="bounded", options={"xatol": 1e-6})
-    # The bounded search never tries the ends themselves; perfect parallelism is one of them.
-    beta = min((float(best.x), *BETA_RANGE), key=residual)
-    return _fit_alpha_gamma(replicas, rtt_ms, throughput, beta)[0]
+        return _best_fit(replicas, rtt_ms, throughput, np.ones(1))
+    # For a given β the model is linear, so only β is searched: a grid over its range, then finer ones around
+    # the best. No start value, no local minimum.
+    low, high = BETA_RANGE
+    for _ in range(_ZOOMS):
+        betas = np.linspace(low, high, _GRID)
+        model = _best_fit(replicas, rtt_ms, throughput, betas)
+        spacing = betas[1] - betas[0]
+        low, high = max(BETA_RANGE[0], model.beta - spacing), min(BETA_RANGE[1], model.beta + spacing)
+    return model
 
 
 def _mean_per_configuration(measurements: Iterable[Measurement]) -> NDArray[np.float64]:
@@ -67,11 +69,21 @@ def _mean_per_configuration(measurements: Iterable[Measurement]) -> NDArray[np.f
     return np.array([(n, rtt, np.mean(rates)) for (n, rtt), rates in sorted(seen.items())], dtype=float)
 
 
-def _fit_alpha_gamma(
-    replicas: NDArray[np.float64], rtt_ms: NDArray[np.float64], throughput: NDArray[np.float64], beta: float
-) -> tuple[MstModel, float]:
-    """For a given β the model is linear, and α, γ ≥ 0 are a non-negative least-squares problem."""
-    design = np.column_stack([replicas**beta, -rtt_ms])
-    scale = np.maximum(np.abs(design).max(axis=0), 1e-12)  # milliseconds and replicas on one scale
-    (alpha, gamma), residual = nnls(design / scale, throughput)
-    return MstModel(float(alpha / scale[0]), beta, float(gamma / scale[1])), float(residual)
+def _best_fit(
+    replicas: NDArray[np.float64],
+    rtt_ms: NDArray[np.float64],
+    throughput: NDArray[np.float64],
+    betas: NDArray[np.float64],
+) -> MstModel:
+    """The best of these β: for each, least squares in α and γ, in closed form, with γ ≥ 0."""
+    power = replicas[None, :] ** betas[:, None]
+    squared, crossed = (power * power).sum(axis=1), power @ rtt_ms
+    determinant = squared * (rtt_ms @ rtt_ms) - crossed**2
+    slope = (power @ throughput) * crossed - squared * (rtt_ms @ throughput)
+    # Where RTTs grow just as n^β does, nothing tells the two apart, and α takes it all.
+    solvable = (determinant > 1e-12 * squared * (rtt_ms @ rtt_ms)) & (slope > 0)
+    gammas = np.divide(slope, determinant, out=np.zeros_like(slope), where=solvable)
+    alphas = (power @ throughput + gammas * crossed) / squared
+    residuals = throughput - (alphas[:, None] * power - gammas[:, None] * rtt_ms)
+    best = int((residuals**2).sum(axis=1).argmin())
+    return MstModel(float(alphas[best]), float(betas[best]), float(gammas[best]))

@@ -97,6 +97,10 @@ def _parameters_of(cls: type[Any]) -> tuple[Field[Any], ...]:
     return tuple(known for known in fields(cls) if known.init)
 
 
+def _default_of(known: Field[Any]) -> Any:
+    return known.default_factory() if known.default_factory is not MISSING else known.default
+
+
 @dataclass(frozen=True)
 class Description:
     name: str
@@ -115,7 +119,7 @@ def describe(name: str) -> Description:
         parameters=tuple(
             {
                 "name": known.name,
-                "default": known.default if known.default is not MISSING else known.default_factory(),  # type: ignore[misc]
+                "default": _default_of(known),
                 "description": known.metadata.get("description", ""),
             }
             for known in _parameters_of(cls)

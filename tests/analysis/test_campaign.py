@@ -37,7 +37,7 @@ def fake_simulate(document: str) -> tuple[dict[str, Any], list[Sample]]:
     facts = {
         "experiment": "fake", "policy": run["policy"], "workload": "flat", "seed": run["seed"],
         "duration_s": 100.0, "operator": "map", "capacity_per_s": [10.0, 20.0, 30.0], "n_min": 1, "n_max": 3,
-        "parameters": {"gamma": 0.5},
+        "variation": run.get("variation", {}),
     }  # fmt: skip
     times = (0.0, 50.0, 100.0)
     return facts, [Sample(t, int(15 * t), int(15 * t), 0, {"map": run["replicas"]}, 0) for t in times]
@@ -64,7 +64,22 @@ def test_every_run_is_simulated_once_and_measured(spark, tmp_path):
     assert metrics.loc[1, ["accuracy_u", "accuracy_o"]].tolist() == [0.0, 0.0]
     assert metrics.loc[2, "accuracy_o"] == 1.0
     assert metrics.loc[2, "cost"] == pytest.approx(3 * 100 / 60)
-    assert json.loads(metrics.loc[2, "parameters"]) == {"gamma": 0.5}
+
+
+@pytest.mark.spark
+def test_the_same_seed_with_other_settings_is_another_run(spark):
+    runs = [documents(1, variation={"gamma": gamma})[0] for gamma in (0.5, 0.7)]
+    campaign = run_campaign(spark, runs, fake_simulate)
+    rows = metrics_by_run(campaign.samples, campaign.runs).collect()
+    campaign.release()
+    assert len({row.run_id for row in rows}) == 2
+    assert sorted(json.loads(row.variation)["gamma"] for row in rows) == [0.5, 0.7]
+
+
+@pytest.mark.spark
+def test_two_runs_of_one_name_are_refused(spark):
+    with pytest.raises(FogscaleError, match=r"^2 runs of the campaign are all fake/p/flat/0: vary"):
+        run_campaign(spark, documents(1) * 2, fake_simulate)
 
 
 @pytest.mark.spark
@@ -172,7 +187,8 @@ spark = session("cluster test", master=sys.argv[1])
 spark.sparkContext.setLogLevel("OFF")
 campaign = run_campaign(spark, runs, simulate)
 metrics = metrics_by_run(campaign.samples, campaign.runs).toPandas()
-print("RESULT", json.dumps({"cost": dict(zip(metrics.seed.tolist(), metrics.cost)), "files": metrics.policy.tolist()}))
+result = {"cost": dict(zip(metrics.seed.tolist(), metrics.cost)), "files": metrics.policy.tolist()}
+print("RESULT", json.dumps(result))
 spark.stop()
 """
 
@@ -187,7 +203,7 @@ def whereabouts(document: str) -> tuple[dict[str, Any], list[Sample]]:
 
 @pytest.fixture
 def run_on_cluster(cluster: str, tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    """Runs a campaign in a process of its own: this one already has a Spark session, and only one is allowed."""
+    """Runs a campaign in a process of its own, since a process can have but one Spark session."""
 
     def run(simulate: Any, runs: list[str]) -> dict[str, Any]:
         job = tmp_path / "job.pickle"

@@ -39,7 +39,7 @@ def held_by_hand(spark):
 
 
 def test_elasticity_by_hand(spark):
-    # U: 2 replicas short for 20 s of 100. O: 1 too many for 40 s (60 to 100); the excess period does not count.
+    # U: 2 replicas short for 20 s of 100. O: 1 too many for 40 s, from 60 to T; the excess does not count.
     expected = spark.createDataFrame(
         [("r", 0.4, 0.4, 20.0, 40.0)],
         "run_id string, accuracy_u double, accuracy_o double, timeshare_u double, timeshare_o double",

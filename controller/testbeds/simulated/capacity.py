@@ -29,9 +29,7 @@ class PowerLatency(Settings):
         return float(self.alpha_per_s * replicas**self.beta * speed) if replicas else 0.0
 
     def capacity_per_s(self, replicas: int, speed: float, largest_rtt_ms: float) -> float:
-        return max(
-            0.0, self.latency_free_per_s(replicas, speed) - self.gamma_per_s_per_ms * largest_rtt_ms
-        )
+        return max(0.0, self.latency_free_per_s(replicas, speed) - self.gamma_per_s_per_ms * largest_rtt_ms)
 
 
 class _Windowed(Settings):
@@ -68,7 +66,12 @@ class UniversalScalability(_Windowed):
 
     def latency_free_per_s(self, replicas: int, speed: float) -> float:
         n = replicas
-        return self.per_replica_per_s * n * speed / (1 + self.contention * (n - 1) + self.crosstalk * n * (n - 1))
+        return (
+            self.per_replica_per_s
+            * n
+            * speed
+            / (1 + self.contention * (n - 1) + self.crosstalk * n * (n - 1))
+        )
 
 
 class Table(_Windowed):

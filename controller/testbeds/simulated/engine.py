@@ -57,8 +57,10 @@ class Engine:
         self.latest: Sample | None = None
         self.backlog = np.zeros(size)
         self._processed = np.zeros(size)
+        self._rate_per_s = np.zeros(size)  # of each operator in the span last run
         self._saturated_steps = np.zeros(len(self.dag.entries))
         self._serves_from = np.zeros(size)  # in steps, fractions allowed: when a stop of the operator ends
+        self._all_serve_from = 0.0
         self._sample_steps = round(simulation.sample_interval_s / self.step_s)
         self._sampled_step = -1
         self._sample_due = True
@@ -91,10 +93,23 @@ class Engine:
         }:
             self._sample_due = True
         self.running = {name: tuple(nodes) for name, nodes in placement.items()}
+        self._capacity_per_step = self.capacity_per_s * self.step_s
+        self._served_per_s: list[float] = self.capacity_per_s.tolist()
+        self._limits_per_s, self._slowest = self._bottlenecks()
         self._hops_s = [
             [self._hop_s(self.operators[j].name, operator.name) for j in self.dag.upstream[i]]
             for i, operator in enumerate(self.operators)
         ]
+
+    def _bottlenecks(self) -> tuple[list[float], list[int]]:
+        """Per entry: the most it could bring if it were alone, and the operator that says so."""
+        limits_per_s: list[float] = []
+        slowest: list[int] = []
+        for multiplicity, behind in zip(self.dag.multiplicity, self.dag.behind, strict=True):
+            limits = self.capacity_per_s[behind] / multiplicity[behind]
+            slowest.append(int(behind[limits.argmin()]))
+            limits_per_s.append(float(limits.min()))
+        return limits_per_s, slowest
 
     def capacity_of(self, operator: Operator, nodes: tuple[str, ...]) -> tuple[float, float]:
         """Mechanism 1: records/s on these nodes, and what it would be without the network."""
@@ -103,18 +118,19 @@ class Engine:
         law = self.simulation.capacity[operator.name]
         speed = sum(self._speeds.get(node, 1.0) for node in nodes) / len(nodes)
         latency_free_per_s = law.latency_free_per_s(len(nodes), speed)
-        return law.capacity_per_s(len(nodes), speed, largest_rtt_ms(self._topology, nodes)), latency_free_per_s
+        return law.capacity_per_s(
+            len(nodes), speed, largest_rtt_ms(self._topology, nodes)
+        ), latency_free_per_s
 
     def _hop_s(self, sender: str, receiver: str) -> float:
-        pairs = [
-            self._topology.rtt_ms(a, b) for a in self.running[sender] for b in self.running[receiver]
-        ]
+        pairs = [self._topology.rtt_ms(a, b) for a in self.running[sender] for b in self.running[receiver]]
         return sum(pairs) / len(pairs) / 2000 if pairs else 0.0
 
     def stop(self, names: set[str], until_s: float) -> None:
         for i, operator in enumerate(self.operators):
             if operator.name in names:
                 self._serves_from[i] = max(self._serves_from[i], until_s / self.step_s)
+        self._all_serve_from = float(self._serves_from.max())
         self._sample_due = True
 
     def replicas_running(self, i: int) -> int:
@@ -124,25 +140,21 @@ class Engine:
         offered = self._offered[:, min(self.step, self.last_arrival_step)] @ self.dag.multiplicity
         return Counters(self.step, offered, self._processed.copy(), self._saturated_steps.copy())
 
-    def offered_records(self, step: int) -> int:
-        return int(self._offered[:, min(step, self.last_arrival_step)].sum())
-
-    def lag_records(self, backlog: Floats | None = None) -> int:
+    def lag_records(self) -> int:
         """Everything that waits somewhere, counted in records as they were offered."""
-        waiting = self.backlog if backlog is None else backlog
-        return ceil(float((waiting / self._per_offered).sum()) - _NOTHING)
+        return ceil(float((self.backlog / self._per_offered).sum()) - _NOTHING)
 
     def advance(self, end: int) -> None:
         """Lets the job run until a step, or until it has nothing left to do."""
         while self.step < end and not self.drained:
-            if self._sample_due or self.step % self._sample_steps == 0:
-                self._sample_now()
             self._run_span(self._next_edge(end))
 
     def _next_edge(self, end: int) -> int:
         """Where the span ends: stops end, some within a step, and so does the workload."""
         if self.step < self.last_arrival_step:
             end = min(end, self.last_arrival_step)
+        if self._all_serve_from <= self.step:
+            return end
         for serves_from in self._serves_from.tolist():
             if serves_from > self.step:
                 whole = floor(serves_from)
@@ -151,8 +163,10 @@ class Engine:
 
     def _capacity_now(self) -> Floats:
         """Per step: nothing while stopped, a part in the step in which a stop ends."""
+        if self._all_serve_from <= self.step:
+            return self._capacity_per_step
         served_share = np.clip(self.step + 1 - self._serves_from, 0.0, 1.0)
-        now: Floats = self.capacity_per_s * served_share * self.step_s
+        now: Floats = self._capacity_per_step * served_share
         return now
 
     def _run_span(self, end: int) -> None:
@@ -166,9 +180,11 @@ class Engine:
         if self.step >= self.last_arrival_step:
             flow = self._up_to_the_last_record(flow)
             end = self.step + flow.backlog.shape[1]
-        self._sample_within(flow, end)
-        was_stopped = bool((self._serves_from > self.step).any())
-        self._processed += flow.processed.sum(axis=1)
+        processed = flow.processed.sum(axis=1)
+        self._rate_per_s = processed / ((end - self.step) * self.step_s)
+        self._sample_span(flow, end)
+        was_stopped = self._all_serve_from > self.step
+        self._processed += processed
         self._saturated_steps += self._saturated(flow, arrivals)
         self.backlog = flow.backlog[:, -1].copy()
         self.step = end
@@ -177,7 +193,7 @@ class Engine:
         self._check_conservation()
         if self.step >= self.last_arrival_step and float(self.backlog.sum()) <= _NOTHING:
             self.drained = True
-            self._sample_now()
+            self.sample_end()
 
     def _saturated(self, flow: Flow, arrivals: Floats) -> Floats:
         """Steps of the span in which each entry had to wait for the slowest operator."""
@@ -209,41 +225,35 @@ class Engine:
 
     # Samples: truth on a grid, and at every instant the running replicas change.
 
-    def _sample_now(self) -> None:
-        if self._sampled_step == self.step:
-            return
-        self._take([self.step], self.backlog[:, None], self._span_rates(self.step))
+    def _sample_span(self, flow: Flow, end: int) -> None:
+        """What is due at the start of a span (only now it is known what follows that instant) and on the
+        grid within it; what is due at its end waits for the next span."""
+        grid = self._sample_steps
+        steps = list(range((self.step // grid + 1) * grid, end, grid))
+        backlogs = flow.backlog[:, [step - self.step - 1 for step in steps]]
+        if (self._sample_due or self.step % grid == 0) and self._sampled_step != self.step:
+            steps.insert(0, self.step)
+            backlogs = np.concatenate((self.backlog[:, None], backlogs), axis=1)
+        if steps:
+            self._take(steps, backlogs)
         self._sample_due = False
 
-    def _sample_within(self, flow: Flow, end: int) -> None:
-        first = (self.step // self._sample_steps + 1) * self._sample_steps
-        steps = list(range(first, end, self._sample_steps))
-        if steps:
-            columns = [step - self.step - 1 for step in steps]
-            self._take(steps, flow.backlog[:, columns], flow.processed.mean(axis=1) / self.step_s)
+    def sample_end(self) -> None:
+        """The last instant of a run belongs to it, grid or not."""
+        if self._sampled_step != self.step:
+            self._take([self.step], self.backlog[:, None])
 
-    def _span_rates(self, step: int) -> Floats:
-        """What is offered to each operator around a step, cut to what it can do."""
-        since = max(0, min(step, self.last_arrival_step) - self._sample_steps)
-        until = min(step + 1, self.last_arrival_step)
-        if until <= since:
-            return np.zeros(len(self.operators))
-        offered = (self._offered[:, until] - self._offered[:, since]) @ self.dag.multiplicity
-        return np.minimum(offered / ((until - since) * self.step_s), self.capacity_per_s)
-
-    def _take(self, steps: list[int], backlogs: Floats, rate_per_s: Floats) -> None:
+    def _take(self, steps: list[int], backlogs: Floats) -> None:
         replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
-        total, waits_s = self.response(rate_per_s, backlogs)
-        per_offered = (backlogs / self._per_offered[:, None]).sum(axis=0)
-        offered = self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0)
+        total, waits_s = self._response(steps, backlogs)
+        waiting = (backlogs / self._per_offered[:, None]).sum(axis=0).tolist()
+        offered = self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0).tolist()
         quantiles_ms = (
-            None
-            if total is None
-            else [quantile_s(total, share) * 1000 for share in (0.50, 0.95, 0.99)]
+            None if total is None else [quantile_s(total, share) * 1000 for share in (0.50, 0.95, 0.99)]
         )
         for column, step in enumerate(steps):
-            lag = ceil(float(per_offered[column]) - _NOTHING)
-            wait_ms = float(waits_s[column]) * 1000
+            lag = ceil(waiting[column] - _NOTHING)
+            wait_ms = waits_s[column] * 1000
             p50, p95, p99 = (None,) * 3 if quantiles_ms is None else (wait_ms + q for q in quantiles_ms)
             self.taken.append(
                 Sample(
@@ -263,35 +273,55 @@ class Engine:
 
     # Response times
 
-    def response(self, rate_per_s: Floats, backlogs: Floats) -> tuple[Sojourn | None, Floats]:
+    def _response(self, steps: list[int], backlogs: Floats) -> tuple[Sojourn | None, list[float]]:
         """The random part of a record's time in the job, and for each column of backlogs the wait behind
         it. None where some operator has no replicas: then nobody knows."""
-        if not (self.capacity_per_s > 0).all():
-            return None, np.zeros(backlogs.shape[1])
-        own = [self.sojourn_at(i, float(rate)) for i, rate in enumerate(rate_per_s)]
-        return slowest_way(self.dag.upstream, own, self._hops_s, self.waits_s(backlogs))
+        if min(self._served_per_s) <= 0:
+            return None, [0.0] * len(steps)
+        own = [self.sojourn_at(i, rate) for i, rate in enumerate(self._rate_per_s.tolist())]
+        total, waits_s = slowest_way(self.dag, own, self._hops_s, self._waits_s(steps, backlogs))
+        return total, waits_s.tolist()
 
     def sojourn_at(self, i: int, rate_per_s: float) -> Sojourn:
         return sojourn(
             rate_per_s,
-            float(self.capacity_per_s[i]),
+            self._served_per_s[i],
             len(self.running[self.dag.names[i]]),
             self.simulation.arrival_scv,
             self.simulation.service_scv,
         )
 
-    def waits_s(self, backlogs: Floats) -> Floats:
+    def _waits_s(self, steps: list[int], backlogs: Floats) -> Floats:
         """How long the last record of each operator's backlog waits for its turn, stops included."""
-        stopped_s = np.maximum(self._serves_from - self.step, 0.0) * self.step_s
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.simulation.buffering == "queues":
-                waits = backlogs / self.capacity_per_s[:, None] + stopped_s[:, None]
-            else:
-                waits = np.zeros_like(backlogs)
-                entries = list(self.dag.entries)
-                limits = entry_limits(self.dag, self.capacity_per_s, backlogs[entries].mean(axis=1))
-                waits[entries] = backlogs[entries] / limits[:, None] + stopped_s.max()
-        return np.nan_to_num(waits, nan=0.0, posinf=0.0)
+        if self.simulation.buffering == "queues":
+            waits: Floats = backlogs / np.maximum(self.capacity_per_s, _NOTHING)[:, None]
+        else:
+            waits = np.zeros_like(backlogs)
+            for row, entry in enumerate(self.dag.entries):
+                waits[entry] = backlogs[entry] / max(self._limits_per_s[row], _NOTHING)
+        if self._all_serve_from > steps[0]:
+            stopped_s = np.maximum(self._serves_from[:, None] - steps, 0.0) * self.step_s
+            if self.simulation.buffering == "back_pressure":  # records wait at the entries, for the slowest
+                stopped_s = np.where(
+                    np.isin(range(len(waits)), self.dag.entries)[:, None], stopped_s.max(axis=0), 0.0
+                )
+            waits += stopped_s
+        return waits
+
+    def wait_now_s(self, i: int) -> float:
+        """The same for one operator at this instant."""
+        if self.simulation.buffering == "queues":
+            limit_per_s, serves_from = self._served_per_s[i], float(self._serves_from[i])
+        elif i in self.dag.entries:
+            limit_per_s, serves_from = self._limits_per_s[self.dag.entries.index(i)], self._all_serve_from
+        else:
+            return 0.0
+        stopped_s = max(serves_from - self.step, 0.0) * self.step_s
+        return float(self.backlog[i]) / max(limit_per_s, _NOTHING) + stopped_s
+
+    def slowest_operator(self, row: int) -> int:
+        """The one that limits what an entry may bring."""
+        return self._slowest[row]
 
 
 def _records_per_offered(dag: Dag) -> Floats:

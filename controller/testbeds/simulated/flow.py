@@ -28,7 +28,9 @@ class Dag:
     selectivity: Floats
     entries: tuple[int, ...]
     multiplicity: Floats  # [entry, operator]: records an operator sees per external record of the entry
+    behind: tuple[NDArray[np.intp], ...]  # per entry: the operators its records reach
     ancestors: tuple[frozenset[int], ...]
+    sinks: tuple[int, ...]
 
     @classmethod
     def of(cls, operators: tuple[Operator, ...], inputs: Collection[str]) -> Dag:
@@ -46,7 +48,10 @@ class Dag:
                 )
         for above in upstream:
             ancestors.append(frozenset(above).union(*(ancestors[j] for j in above)))
-        return cls(names, upstream, selectivity, entries, multiplicity, tuple(ancestors))
+        feeding = {j for above in upstream for j in above}
+        sinks = tuple(i for i in range(len(names)) if i not in feeding)
+        behind = tuple(np.flatnonzero(row) for row in multiplicity)
+        return cls(names, upstream, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks)
 
 
 class Flow(NamedTuple):
@@ -69,12 +74,16 @@ def entry_limits(dag: Dag, capacity: Floats, demand: Floats) -> Floats:
     Entries that share a bottleneck get it in proportion to what they have to bring; an entry alone gets
     the smallest capacity on its way, in its own records.
     """
+    if len(demand) == 1:
+        return np.array([(capacity[dag.behind[0]] / dag.multiplicity[0, dag.behind[0]]).min()])
     weight = np.maximum(demand, 1e-9)
     load = weight @ dag.multiplicity
-    with np.errstate(divide="ignore", invalid="ignore"):
-        headroom = np.where(dag.multiplicity > 0, capacity / load, np.inf)
-    limits: Floats = weight * headroom.min(axis=1)
-    return limits
+    return np.array(
+        [
+            share * (capacity[behind] / load[behind]).min()
+            for share, behind in zip(weight, dag.behind, strict=True)
+        ]
+    )
 
 
 def back_pressured(dag: Dag, capacity: Floats, backlog: Floats, arrivals: Floats) -> Flow:

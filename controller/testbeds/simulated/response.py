@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import NamedTuple
 
-import numpy as np
-
-from controller.testbeds.simulated.flow import Floats
+from controller.testbeds.simulated.flow import Dag, Floats
 
 _BUSIEST = 0.99  # beyond it the backlog itself says how long records wait
 _NORMAL_QUANTILES = {0.50: 0.0, 0.95: 1.6448536269514722, 0.99: 2.3263478740408408}
@@ -47,25 +45,30 @@ def quantile_s(total: Sojourn, share: float) -> float:
 
 
 def slowest_way(
-    upstream: Sequence[Sequence[int]],
-    own: Sequence[Sojourn],
-    hops_s: Sequence[Sequence[float]],
-    waits_s: Floats,
+    dag: Dag, own: Sequence[Sojourn], hops_s: Sequence[Sequence[float]], waits_s: Floats
 ) -> tuple[Sojourn, Floats]:
     """Response time of the DAG: at each operator the slowest of its inputs counts. Returns the random part
     and, for each column of waits, the wait behind backlogs on that way."""
-    nothing = np.zeros(waits_s.shape[1])
-    ways: list[tuple[Sojourn, Floats]] = []
-    for i, above in enumerate(upstream):
-        arrivals = [
-            (Sojourn(ways[j][0].mean_s + hop_s, ways[j][0].variance_s2), ways[j][1])
-            for j, hop_s in zip(above, hops_s[i], strict=True)
-        ]
-        so_far, waited_s = max(arrivals, key=_length_s, default=(Sojourn(0.0, 0.0), nothing))
-        total = Sojourn(so_far.mean_s + own[i].mean_s, so_far.variance_s2 + own[i].variance_s2)
-        ways.append((total, waited_s + waits_s[i]))
-    return max(ways, key=_length_s)
+    ways: list[_Way] = []
+    for i, above in enumerate(dag.upstream):
+        mean_s, variance_s2 = own[i]
+        waited_s = waits_s[i]
+        if above:
+            hop_s = dict(zip(above, hops_s[i], strict=True))
+            slowest = max(above, key=lambda j: ways[j].length_s + hop_s[j]) if len(above) > 1 else above[0]
+            way = ways[slowest]
+            mean_s += way.total.mean_s + hop_s[slowest]
+            variance_s2 += way.total.variance_s2
+            waited_s = way.waited_s + waited_s
+        ways.append(_Way(Sojourn(mean_s, variance_s2), waited_s))
+    last = max((ways[i] for i in dag.sinks), key=lambda way: way.length_s)
+    return last.total, last.waited_s
 
 
-def _length_s(way: tuple[Sojourn, Floats]) -> float:
-    return way[0].mean_s + float(way[1].mean())
+class _Way(NamedTuple):
+    total: Sojourn
+    waited_s: Floats
+
+    @property
+    def length_s(self) -> float:
+        return self.total.mean_s + float(self.waited_s.sum()) / len(self.waited_s)

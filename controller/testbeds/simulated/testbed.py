@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import count
 from math import ceil
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -48,7 +48,7 @@ _OFFERS = frozenset(Capability) - {Capability.MEMORY, Capability.STANDBY, Capabi
 class SimulatedTestbed:
     """Deterministic: the same inputs, settings and generator give the same run, byte for byte."""
 
-    __test__ = False
+    __test__: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -118,6 +118,8 @@ class SimulatedTestbed:
             self._advance(target - self._window_steps)
             self._mark()
         self._advance(target)
+        if self.finished:
+            engine.sample_end()
 
     def restore(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -238,7 +240,9 @@ class SimulatedTestbed:
         for operator in topology.operators:
             replicas = len(plan.placement[operator.name])
             if replicas < operator.n_min or (operator.n_max is not None and replicas > operator.n_max):
-                return f"{replicas} replicas of {operator.name} are outside {operator.n_min}..{operator.n_max}"
+                return (
+                    f"{replicas} replicas of {operator.name} are outside {operator.n_min}..{operator.n_max}"
+                )
         slots = {node.name: node.slots for node in topology.nodes}
         for node, taken in Counter(node for nodes in plan.placement.values() for node in nodes).items():
             if node not in slots and not topology.elastic:

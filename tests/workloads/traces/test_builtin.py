@@ -21,10 +21,13 @@ def by_minute(profile):
     return profile.between(np.arange(0, profile.span_s + 60, 60))
 
 
-def read_true_counts(path):
-    if not path.exists():
-        pytest.skip(f"{path} is absent: the project ships no trace files")
-    return read_csv_profile(path)
+@pytest.fixture
+def read_true_counts(require):
+    def read(path):
+        require("shared-data", path.exists(), f"{path.name} is not here, and the project ships no trace files")
+        return read_csv_profile(path)
+
+    return read
 
 
 def test_taxi_totals_of_both_days():
@@ -66,19 +69,19 @@ def test_both_replays_load_the_testbed_alike_in_their_busiest_hour():
 
 
 @pytest.mark.parametrize(("name", "path"), BY_MINUTE)
-def test_each_hour_equals_the_true_counts(name, path):
+def test_each_hour_equals_the_true_counts(name, path, read_true_counts):
     true_counts = read_true_counts(path).counts
     np.testing.assert_array_equal(load(name).profile.counts, true_counts.reshape(-1, 60).sum(axis=1))
 
 
 @pytest.mark.parametrize(("name", "path"), BY_MINUTE)
-def test_the_smooth_rate_follows_the_true_minutes(name, path):
+def test_the_smooth_rate_follows_the_true_minutes(name, path, read_true_counts):
     true_counts = read_true_counts(path).counts
     assert np.corrcoef(by_minute(load(name).profile), true_counts)[0, 1] >= 0.98
 
 
 @pytest.mark.parametrize(("name", "path"), BY_MINUTE)
-def test_a_per_minute_file_is_read_as_it_is(name, path):
+def test_a_per_minute_file_is_read_as_it_is(name, path, read_true_counts):
     profile = read_true_counts(path)
     built_in = load(name).profile
     assert (profile.step_s, profile.smooth, profile.span_s) == (60, False, built_in.span_s)

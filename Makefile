@@ -1,0 +1,71 @@
+# fogscale: every target sets up what it needs by itself. `make` alone prints this help.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo yes),$(p))))
+VENV := .venv
+BIN := $(VENV)/bin
+RESULTS ?= results
+TESTBED ?= simulated
+SEED ?= 1
+SEEDS ?= 20
+PAPER ?= gesscale
+SETS ?= 200
+
+.PHONY: help setup experiment compare figures sensitivity test lint format bench lock clean
+
+help: ## Print this help
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  e.g.  make experiment POLICY=gesscale [WORKLOAD=worldcup98|my.csv] [SEED=1]"
+	@echo "        make compare POLICIES=gesscale,thr_nlaware [WORKLOAD=worldcup98] [SEEDS=20]"
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@[ -n "$(PYTHON)" ] || { echo "fogscale needs Python 3.11 or newer: install it, or name it with PYTHON=..." >&2; exit 2; }
+	@echo "setting up $(VENV) (once, about two minutes) ..." >&2
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 has no venv module: install it (Debian: apt-get install python3-venv)" >&2; exit 2; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.ready-dev: $(VENV)/.ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: $(VENV)/.ready-dev ## Install everything, tools for developers included
+
+experiment: $(VENV)/.ready ## Run one experiment and write its report (POLICY=, WORKLOAD=, SEED=, TESTBED=)
+	@[ -n "$(POLICY)" ] || { echo "name a policy: make experiment POLICY=gesscale; '$(BIN)/fogscale policies' lists them" >&2; exit 2; }
+	@$(BIN)/fogscale run --policy "$(POLICY)" --seed "$(SEED)" --testbed "$(TESTBED)" $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(FRESH),--fresh) --out "$(RESULTS)" --analyze
+
+compare: $(VENV)/.ready ## Compare policies with Welch's t-test (POLICIES=a,b WORKLOAD=, SEEDS=)
+	@[ -n "$(POLICIES)" ] || { echo "name policies: make compare POLICIES=gesscale,thr_nlaware" >&2; exit 2; }
+	@$(BIN)/fogscale compare --policies "$(POLICIES)" $(if $(WORKLOAD),--workload "$(WORKLOAD)") --seeds "$(SEEDS)" $(if $(FRESH),--fresh) --out "$(RESULTS)"
+
+figures: $(VENV)/.ready ## Regenerate the tables and figures of a paper, published values beside ours (PAPER=)
+	@$(BIN)/fogscale figures --paper "$(PAPER)" --seeds "$(SEEDS)" --out "$(RESULTS)"
+
+sensitivity: $(VENV)/.ready ## Repeat a paper's ranking over all plausible parameters (PAPER=, minutes)
+	@$(BIN)/fogscale sensitivity --paper "$(PAPER)" --sets "$(SETS)" --out "$(RESULTS)"
+
+test: $(VENV)/.ready-dev ## Run every test that needs no cluster
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.ready-dev ## Check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(VENV)/.ready-dev ## Format the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(VENV)/.ready-dev ## Measure speed and memory, as ratios side by side
+	@$(BIN)/python -m benchmarks
+
+lock: ## Renew constraints.txt with the newest versions that pyproject.toml allows
+	@d=$$(mktemp -d); $(PYTHON) -m venv $$d/v; $$d/v/bin/pip install -q -e '.[dev]'; \
+	  { echo "# The versions every set-up uses; renewed by 'make lock'."; $$d/v/bin/pip freeze --exclude-editable; } > constraints.txt; rm -rf $$d
+
+clean: ## Remove what the targets above made, but no results
+	@rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

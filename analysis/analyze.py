@@ -1,0 +1,95 @@
+"""From a folder of runs to Parquet, metrics, tables and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
+
+from analysis.decisions import decision_log
+from analysis.demand import with_demand
+from analysis.metrics import metrics_by_run
+from analysis.runs import Tables, read_journals, read_parquet, write_parquet
+
+PARQUET = "parquet"  # beside the runs
+
+
+class Analysis(NamedTuple):
+    report: Path
+    metrics: pd.DataFrame  # one row per run
+
+
+def analyze(
+    folder: Path,
+    spark: SparkSession,
+    published: Mapping[str, Mapping[str, float]] | None = None,
+    title: str | None = None,
+) -> Analysis:
+    """Analyses all runs under a folder, and leaves Parquet, metrics.{csv,md,tex} and report.html in it.
+
+    `published` holds printed values by policy and metric, to be shown beside ours.
+    """
+    from analysis.report import write_report  # here, so that Spark starts before matplotlib is loaded
+    from analysis.tables import write_tables
+
+    write_parquet(read_journals(spark, str(folder)), f"{folder}/{PARQUET}")
+    tables = read_parquet(spark, f"{folder}/{PARQUET}")
+    metrics = metrics_by_run(tables.samples, tables.runs).orderBy("run_id").toPandas()
+    shown = first_runs(metrics)
+    samples, decisions = _details(tables, shown)
+    write_tables(metrics.drop(columns="variation"), folder / "metrics", caption="Metrics by run")
+    report = write_report(
+        folder=folder,
+        title=title or _title(metrics),
+        samples=samples,
+        decisions=decisions,
+        metrics=metrics,
+        published=published,
+        configuration=_configuration(spark, folder, metrics[metrics["run_id"].isin(shown)]),
+    )
+    return Analysis(report, metrics)
+
+
+def first_runs(metrics: pd.DataFrame) -> list[str]:
+    """The runs a report draws: the first seed of each policy, for each experiment and workload."""
+    first = metrics.sort_values("seed").groupby(["experiment", "workload", "policy"])["run_id"].first()
+    return sorted(first)
+
+
+def _details(tables: Tables, run_ids: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Samples with demand, and the decision log, of a few runs: all a browser can show."""
+
+    def only(table: DataFrame) -> DataFrame:
+        return table.where(F.col("run_id").isin(run_ids))
+
+    samples = with_demand(only(tables.samples), only(tables.runs)).drop("replicas").toPandas()
+    decisions = decision_log(only(tables.decisions), only(tables.receipts)).toPandas()
+    return samples, decisions
+
+
+def _title(metrics: pd.DataFrame) -> str:
+    policies = sorted(metrics["policy"].unique())
+    workloads = sorted(metrics["workload"].unique())
+    named = ", ".join(policies) if len(policies) <= 4 else f"{len(policies)} policies"
+    return f"{named} on {', '.join(workloads)}"
+
+
+def _configuration(spark: SparkSession, folder: Path, shown: pd.DataFrame) -> str:
+    """The run.yml of the runs shown, one after the other."""
+    files = spark.read.text(str(folder), wholetext=True, pathGlobFilter="run.yml", recursiveFileLookup=True)
+    rows = files.select(F.col("_metadata.file_path").alias("path"), "value").orderBy("path").collect()
+    wanted = {
+        f"experiment={run.experiment}/policy={run.policy}/workload={run.workload}/seed={run.seed}"
+        for run in shown.itertuples()
+    }
+    texts = [
+        f"# {place}\n{row.value.strip()}"
+        for row in rows
+        for place in wanted
+        if f"{place}/run.yml" in row.path or len(rows) == 1
+    ]
+    return "\n\n".join(texts) or "No run.yml was found beside the journals."

@@ -1,0 +1,234 @@
+"""One self-contained report.html: what came out, how it came about, and what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import isfinite, isnan
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader
+
+from analysis.metrics.labels import LABELS, Label
+from analysis.plotting import POLICY_COLOUR, ink, inked, svg
+from analysis.statistics import Comparison, compare, estimate
+from analysis.timeline import timeline
+
+Published = Mapping[str, Mapping[str, float]]
+"""Policy -> metric -> the value printed in a paper."""
+
+SIGNIFICANT = 0.05
+_TILES = ("cost", "reconfigurations", "timeshare_u", "timeshare_o", "excess_time", "processed_ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    main: str
+    note: str = ""
+    printed: str = ""  # the published value
+    share: float = 0.0  # of the column's largest value, for the bar beneath
+    verdict: str = ""  # better | worse | unclear
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Runs that may be compared: of one experiment and workload."""
+
+    heading: str
+    summary: str
+    policies: Sequence[tuple[str, str, int]]  # name, colour, runs
+    metrics: Sequence[tuple[str, Label]]
+    rows: Mapping[str, Mapping[str, Cell]]  # by policy and metric
+    pairs: Mapping[tuple[str, str], Mapping[str, Cell]]  # by policies and metric
+    figure: str
+    shown: Mapping[str, int]  # policy -> the seed drawn
+    logs: Mapping[str, Sequence[Mapping[str, str]]]  # by policy
+    warnings: Sequence[str]
+
+
+def write_report(
+    folder: Path,
+    title: str,
+    samples: pd.DataFrame,
+    decisions: pd.DataFrame,
+    metrics: pd.DataFrame,
+    published: Published | None,
+    configuration: str,
+) -> Path:
+    """Writes folder/report.html.
+
+    samples: those of `with_demand`, at least of the first seed of each policy; decisions: those of
+    `decision_log`; metrics: those of `metrics_by_run`; configuration: text, shown as it is.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    groups = metrics.sort_values(["experiment", "workload", "policy", "seed"]).groupby(
+        ["experiment", "workload"]
+    )
+    sections = [
+        _section(f"Experiment {experiment}, workload {workload}", group, samples, decisions, published or {})
+        for (experiment, workload), group in groups
+    ]
+    page = environment.get_template("report.html.j2").render(
+        title=title, sections=sections, configuration=configuration, published=bool(published), tiles=_TILES
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _section(
+    heading: str, metrics: pd.DataFrame, samples: pd.DataFrame, decisions: pd.DataFrame, published: Published
+) -> Section:
+    first = metrics.groupby("policy", sort=True).first()
+    run_of = {str(policy): str(run_id) for policy, run_id in first["run_id"].items()}
+    columns = [(name, label) for name, label in LABELS.items() if metrics[name].notna().any()]
+    counts = metrics["policy"].value_counts()
+    return Section(
+        heading=heading,
+        summary=_summary(metrics),
+        policies=[(policy, POLICY_COLOUR[policy], int(counts[policy])) for policy in run_of],
+        metrics=columns,
+        rows=_metric_rows(metrics, columns, published),
+        pairs=_pair_rows(metrics, columns),
+        figure=_figure(samples, run_of),
+        shown={policy: int(first.loc[policy, "seed"]) for policy in run_of},  # type: ignore[arg-type]
+        logs={policy: _log(decisions, run_id) for policy, run_id in run_of.items()},
+        warnings=list(_warnings(metrics)),
+    )
+
+
+def _figure(samples: pd.DataFrame, run_of: Mapping[str, str]) -> str:
+    ordered = samples.sort_values(["time_s", "sequence"])
+    runs = {policy: ordered[ordered["run_id"] == run_id] for policy, run_id in run_of.items()}
+    drawn = {policy: run for policy, run in runs.items() if len(run)}
+    if not drawn:
+        return ""
+    with inked():
+        return svg(timeline(drawn, ink()))
+
+
+def _metric_rows(
+    metrics: pd.DataFrame, columns: Sequence[tuple[str, Label]], published: Published
+) -> dict[str, dict[str, Cell]]:
+    largest = metrics.groupby("policy")[[name for name, _ in columns]].mean().max()
+    rows = {}
+    for policy, runs in metrics.groupby("policy", sort=True):
+        printed = published.get(str(policy), {})
+        rows[str(policy)] = {
+            name: _metric_cell(runs[name], label, printed.get(name), largest[name]) for name, label in columns
+        }
+    return rows
+
+
+def _metric_cell(values: pd.Series, label: Label, printed: float | None, largest: float) -> Cell:
+    ours = estimate(values.astype(float))
+    if ours.n == 0:
+        return Cell("–")
+    main = label.text(ours.mean)
+    if ours.n > 1:
+        main += f" ± {label.text(ours.high - ours.mean)}"
+    elif (values == values.round()).all() and label.digits == 1:
+        main = f"{values.iloc[0]:,.0f}"  # a single count needs no decimals
+    published = "" if printed is None else f"{printed * label.scale:,g}"
+    return Cell(main, printed=published, share=ours.mean / largest if largest > 0 else 0.0)
+
+
+def _pair_rows(
+    metrics: pd.DataFrame, columns: Sequence[tuple[str, Label]]
+) -> dict[tuple[str, str], dict[str, Cell]]:
+    """How the first policy of each pair differs from the second."""
+    pairs = combinations(sorted(metrics["policy"].unique()), 2)
+    return {
+        (ours, other): {
+            name: _pair_cell(compare(metrics, name, a=other, b=ours), label) for name, label in columns
+        }
+        for ours, other in pairs
+    }
+
+
+def _pair_cell(pair: Comparison, label: Label) -> Cell:
+    if isnan(pair.difference):
+        return Cell("–")
+    if isfinite(pair.relative):
+        main = _signed(f"{100 * pair.relative:+.1f} %")
+    else:
+        main = _signed(f"{pair.difference * label.scale:+.{label.digits}f}")
+    if isnan(pair.p):
+        return Cell(main)
+    if pair.p >= SIGNIFICANT:
+        return Cell(main, _p_text(pair.p), verdict="unclear")
+    is_better = (pair.difference < 0) == label.lower_is_better
+    return Cell(main, _p_text(pair.p), verdict="better" if is_better else "worse")
+
+
+def _p_text(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def _summary(metrics: pd.DataFrame) -> str:
+    """The first thing to know: one run's outcome, or which policy is cheapest and how sure that is."""
+    means = metrics.groupby("policy")["cost"].mean().dropna().sort_values()
+    runs = len(metrics)
+    if len(means) < 2:
+        return "" if runs == 1 else f"Means and 95 % confidence intervals over {runs} runs."
+    cheapest, second = means.index[0], means.index[1]
+    pair = compare(metrics, "cost", a=second, b=cheapest)
+    doubt = ", so perhaps by chance" if pair.p >= SIGNIFICANT else ""
+    sure = "" if isnan(pair.p) else f" ({_p_text(pair.p)}, Welch's t-test{doubt})"
+    return (
+        f"{cheapest} costs least: {means.iloc[0]:,.0f} replica-minutes, {abs(100 * pair.relative):.1f} % "
+        f"less than {second}{sure}. {runs} runs of {len(means)} policies."
+    )
+
+
+def _warnings(metrics: pd.DataFrame) -> Iterator[str]:
+    unfinished = metrics.loc[~metrics["finished"].astype(bool), "run_id"]
+    if len(unfinished):
+        yield (
+            f"{len(unfinished)} of {len(metrics)} runs ended before all records were processed, so excess "
+            f"time and cost are lower bounds: {_some(unfinished)}."
+        )
+
+
+def _some(names: Iterable[str], most: int = 3) -> str:
+    listed = list(names)
+    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+
+
+def _log(decisions: pd.DataFrame, run_id: Any) -> list[dict[str, str]]:
+    rows = decisions[decisions["run_id"] == run_id].sort_values("time_s")
+    return [
+        {
+            "time": _clock(row.time_s),
+            "change": row.change or "no change",
+            "reason": row.reason or "",
+            "outcome": _outcome(row),
+            "state": row.outcome if isinstance(row.outcome, str) else "open",
+        }
+        for row in rows.itertuples()
+    ]
+
+
+def _outcome(row: Any) -> str:
+    if not isinstance(row.outcome, str):
+        return "no answer by the end"
+    text = row.outcome
+    if row.downtime_s and not isnan(row.downtime_s):
+        text += f", down for {row.downtime_s:g} s"
+    return f"{text}: {row.message}" if row.message else text
+
+
+def _clock(time_s: float) -> str:
+    minutes, seconds = divmod(round(time_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

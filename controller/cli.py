@@ -1,0 +1,383 @@
+"""The command line. Every command reads its arguments, calls one function and prints; results go to standard
+output, progress to standard error and only to a terminal, errors are one line with the fix and exit code 2."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from controller import experiment as experiments
+from controller import policies as policy_registry
+from controller.errors import FogscaleError, unknown
+from controller.journal import read as read_journal
+from controller.replay import differences
+from controller.run import execute, prepare, run_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+app = typer.Typer(
+    help="Compares autoscalers for stream processing in the fog.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+workloads_app = typer.Typer(help="Workloads: what they are, how fast they run, how they look.")
+app.add_typer(workloads_app, name="workloads")
+
+out = Console()
+err = Console(stderr=True)
+
+TESTBEDS = ("simulated",)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; an earlier journal is set aside.")]
+Results = Annotated[Path, typer.Option("--out", help="Folder that holds the results.")]
+Workload = Annotated[
+    str | None, typer.Option(help="A workload's name, or a CSV of your own; default: the experiment's.")
+]
+
+
+def main() -> None:
+    """The entry point: whatever the user can mend becomes one line and exit code 2."""
+    try:
+        app()
+    except FogscaleError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        _fail("interrupted; what was recorded is kept: run the same command again to go on")
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has seen enough; nothing is wrong
+
+
+def _fail(message: str) -> None:
+    print(f"fogscale: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)
+
+
+def default_experiment() -> Path:
+    return Path(str(files("paper_figures.gesscale") / "experiment.yml"))
+
+
+@app.command("policies")
+def list_policies(as_json: Json = False) -> None:
+    """List every autoscaler with its parameters and what it needs of a testbed."""
+    described = [policy_registry.describe(name) for name in policy_registry.names()]
+    if as_json:
+        print(json.dumps([asdict(policy) for policy in described], default=str))
+        return
+    for policy in described:
+        out.print(f"[bold]{policy.name}[/bold]  {policy.summary}", highlight=False)
+        for parameter in policy.parameters:
+            out.print(
+                f"    {parameter['name']} = {parameter['default']}   [dim]{parameter['description']}[/dim]",
+                highlight=False,
+            )
+        out.print(f"    [dim]needs: {', '.join(policy.needs) or 'nothing'}[/dim]\n", highlight=False)
+
+
+@workloads_app.callback(invoke_without_command=True)
+def list_workloads(context: typer.Context, as_json: Json = False) -> None:
+    """List every workload with its source, span, mean and peak rate as replayed."""
+    from workloads import catalog
+
+    if context.invoked_subcommand is not None:
+        return
+    rows = [_workload_row(name) for name in catalog.definitions()]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    table = Table(box=None, header_style="bold")
+    for column, justify in (
+        ("workload", "left"),
+        ("span", "right"),
+        ("mean/s", "right"),
+        ("peak/s", "right"),
+    ):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]
+    table.add_column("source")
+    for row in rows:
+        table.add_row(
+            row["name"],
+            f"{row['span_s'] / 60:.0f} min",
+            f"{row['mean_per_s']:.0f}",
+            f"{row['peak_per_s']:.0f}",
+            row["source"],
+        )
+    out.print(table)
+
+
+@workloads_app.command("show")
+def show_workload(
+    name: Annotated[str, typer.Argument(help="A workload's name, or a CSV of your own.")],
+    plot: Annotated[Path | None, typer.Option(help="Draw it into this PNG or PDF.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show one workload; --plot draws it."""
+    row = _workload_row(name)
+    if plot is not None:
+        from workloads import catalog
+        from workloads.plot import draw
+
+        workload = catalog.load(name)
+        try:
+            draw(workload.profile, workload.replay).savefig(plot)
+        except (OSError, ValueError) as error:
+            raise FogscaleError(
+                f"cannot draw into {plot}: {error}; name a .png or .pdf you can write"
+            ) from error
+    if as_json:
+        print(json.dumps(row))
+        return
+    for key, value in row.items():
+        out.print(
+            f"[bold]{key}[/bold]  {value:,.6g}"
+            if isinstance(value, float)
+            else f"[bold]{key}[/bold]  {value}"
+        )
+    if plot is not None:
+        out.print(f"drawn into {plot}")
+
+
+def _workload_row(name: str) -> dict[str, Any]:
+    from workloads import catalog
+    from workloads.replay import offered_rate_per_s, replay_span_s
+
+    workload = catalog.load(name)
+    rate_per_s = offered_rate_per_s(workload.profile, workload.replay, 60.0)
+    span_s = replay_span_s(workload.profile, workload.replay)
+    return {
+        "name": workload.name,
+        "source": workload.profile.source,
+        "start": workload.profile.start,
+        "span_s": span_s,
+        "records": workload.profile.total_records * workload.replay.copies * workload.replay.scale,
+        "mean_per_s": workload.profile.total_records
+        * workload.replay.copies
+        * workload.replay.scale
+        / span_s,
+        "peak_per_s": float(rate_per_s.max()),
+        "speed": workload.replay.speed,
+        "copies": workload.replay.copies,
+        "scale": workload.replay.scale,
+    }
+
+
+@app.command()
+def run(
+    file: Annotated[
+        Path | None, typer.Argument(help="Experiment file; default: that of the Gesscale paper.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Policies to run; default: all of the experiment.")
+    ] = None,
+    workload: Workload = None,
+    seed: Annotated[list[int] | None, typer.Option(min=0, help="Seeds to run; default: 1.")] = None,
+    testbed: Annotated[str, typer.Option(help="Where to run.")] = "simulated",
+    results: Results = Path("results"),
+    fresh: Fresh = False,
+    analyze_too: Annotated[
+        bool, typer.Option("--analyze", help="Analyse in Spark and write the report.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment; a run that was interrupted goes on where it stopped."""
+    if testbed not in TESTBEDS:
+        raise FogscaleError(unknown("testbed", testbed, TESTBEDS))
+    experiment = experiments.load(file or default_experiment())
+    runs = experiments.runs_of(experiment, policy or None, seed or [1], workload)
+    folders = []
+    for number, each in enumerate(runs, start=1):
+        label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
+        with _progress(label, prepare(each).duration_s) as progress:
+            execute(each, results, progress, fresh)
+        folders.append(results / each.folder)
+    if analyze_too:
+        # One run is reported beside itself, several beside each other.
+        together = folders[0] if len(folders) == 1 else results / f"experiment={experiment.name}"
+        _analyze(together, as_json, _published(experiment, workload))
+    elif as_json:
+        print(json.dumps([str(folder) for folder in folders]))
+    else:
+        for folder in folders:
+            out.print(f"recorded {folder}", highlight=False, soft_wrap=True)
+
+
+@app.command("analyze")
+def analyze_folder(
+    folder: Annotated[Path, typer.Argument(help="A run's folder, or any folder above several.")],
+    as_json: Json = False,
+) -> None:
+    """Analyse recorded runs in Spark: Parquet, metrics, tables and report.html."""
+    _analyze(folder, as_json, None)
+
+
+@app.command()
+def compare(
+    policies: Annotated[str, typer.Option(help="Two or more policies, separated by commas.")],
+    workload: Workload = None,
+    seeds: Annotated[int, typer.Option(min=2, help="How many seeds each policy runs with.")] = 20,
+    file: Annotated[Path | None, typer.Argument(help="Experiment file; default: that of Gesscale.")] = None,
+    results: Results = Path("results"),
+    fresh: Fresh = False,
+    as_json: Json = False,
+) -> None:
+    """Compare policies on one workload: means, confidence intervals, Welch's t-test for every pair."""
+    chosen = [name.strip() for name in policies.split(",") if name.strip()]
+    if len(set(chosen)) < 2:
+        raise FogscaleError("name at least two different policies, e.g. --policies gesscale,thr_nlaware")
+    experiment = experiments.load(file or default_experiment())
+    runs = experiments.runs_of(experiment, chosen, range(1, seeds + 1), workload)
+    folder = results / "compare" / f"{'-'.join(chosen)}-{runs[0].workload_name}"
+    with _progress(f"{len(runs)} runs", len(runs)) as progress:
+        for number, each in enumerate(runs, start=1):
+            execute(each, folder, fresh=fresh)
+            if progress is not None:
+                progress(number)
+    _analyze(folder, as_json, _published(experiment, workload))
+
+
+def _published(
+    experiment: experiments.Experiment, workload: str | None
+) -> dict[str, dict[str, float]] | None:
+    """The paper's own table, if this is its experiment on its own workload."""
+    from paper_figures.published import load, papers
+
+    folder = next((path for path in papers() if path.name == experiment.name), None)
+    if folder is None or workload not in (None, experiment.workload.name):
+        return None
+    return load(folder).table
+
+
+def _analyze(folder: Path, as_json: bool, published: dict[str, dict[str, float]] | None) -> None:
+    from analysis.analyze import analyze
+    from analysis.spark import session
+
+    with err.status("analysing in Spark …") if err.is_terminal else nullcontext():
+        spark = session()
+        try:
+            report, metrics = analyze(folder, spark, published)
+        finally:
+            spark.stop()
+    if as_json:
+        print(json.dumps({"report": str(report), "metrics": json.loads(metrics.to_json(orient="records"))}))
+        return
+    _show_metrics(metrics, published or {})
+    out.print(f"report: {report}", highlight=False, soft_wrap=True)
+
+
+def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]]) -> None:
+    """Means over seeds, the printed values beside them, and for pairs of policies whether they differ."""
+    from analysis.metrics.labels import LABELS
+    from analysis.statistics import compare as compared
+
+    policies = list(metrics["policy"].unique())
+    table = Table(box=None, header_style="bold")
+    table.add_column("metric")
+    for policy in policies:
+        table.add_column(policy, justify="right")
+        if policy in published:
+            table.add_column("published", justify="right", style="dim")
+    pairs = list(combinations(policies, 2)) if metrics["seed"].nunique() > 1 else []
+    for a, b in pairs:
+        table.add_column(f"p ({a} ≠ {b})", justify="right")
+    for name, label in LABELS.items():
+        row = [f"{label.name} ({label.unit})" if label.unit else label.name]
+        for policy in policies:
+            row.append(label.text(metrics.loc[metrics["policy"] == policy, name].mean()))
+            if policy in published:
+                printed = published[policy].get(name)
+                row.append("" if printed is None else label.text(printed))
+        row += [f"{compared(metrics, name, a, b).p:.2g}" for a, b in pairs]
+        table.add_row(*row)
+    out.print(table)
+
+
+@app.command()
+def figures(
+    paper: Annotated[str, typer.Option(help="Which paper's tables and figures.")] = "gesscale",
+    seeds: Annotated[int | None, typer.Option(min=2, help="Default: the experiment's.")] = None,
+    results: Results = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Regenerate a paper's tables and figures, published values beside ours."""
+    from analysis.spark import session
+    from paper_figures.build import build
+
+    spark = session()
+    try:
+        summary = build(paper, results / "figures" / paper, spark, seeds)
+    finally:
+        spark.stop()
+    _show_summary(summary, as_json)
+
+
+@app.command()
+def sensitivity(
+    paper: Annotated[str, typer.Option(help="Which paper's ranking.")] = "gesscale",
+    sets: Annotated[int, typer.Option(min=2, help="How many parameter sets to draw.")] = 200,
+    seeds: Annotated[int, typer.Option(min=2, help="How many seeds each policy runs with.")] = 5,
+    results: Results = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Repeat a paper's ranking over the plausible ranges of its assumed parameters (minutes)."""
+    from analysis.spark import session
+    from paper_figures.sensitivity import sensitivity as repeat
+
+    spark = session()
+    try:
+        summary = repeat(paper, results / "figures" / paper, spark, sets, seeds)
+    finally:
+        spark.stop()
+    _show_summary(summary, as_json)
+
+
+@contextmanager
+def _progress(label: str, total_s: float) -> Iterator[Callable[[float], None] | None]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not err.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(label, total=total_s)
+        yield lambda time_s: bar.update(task, completed=min(time_s, total_s))
+
+
+@app.command("replay")
+def replay_run(
+    folder: Annotated[Path, typer.Argument(help="Folder of one recorded run (…/seed=1).")],
+    policy: Annotated[str, typer.Option(help="The policy that decides again.")],
+    as_json: Json = False,
+) -> None:
+    """Decide a recorded run again with any policy, and show where decisions differ."""
+    recorded = read_journal(folder / "journal.jsonl")
+    if recorded is None:
+        raise FogscaleError(f"{folder} holds no journal: name the folder of a run (…/seed=1)")
+    original = run_of(folder)
+    kept = original.policy_parameters if policy == original.policy else {}
+    again = original.model_copy(update={"policy": policy, "policy_parameters": kept})
+    found = list(differences(recorded.steps, prepare(again).policy()))
+    if as_json:
+        print(json.dumps([difference._asdict() for difference in found]))
+        return
+    for difference in found:
+        out.print(f"{difference.time_s / 60:7.1f} min  recorded: {difference.recorded}", highlight=False)
+        out.print(f"             {policy}: {difference.now}", highlight=False)
+    out.print(f"{len(found)} of {len(recorded.steps)} decisions differ")
+
+
+if __name__ == "__main__":
+    main()

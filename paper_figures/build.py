@@ -1,0 +1,127 @@
+"""`make figures`: everything a paper shows, regenerated, with the published values beside ours."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from pydantic import BaseModel, Field
+from pyspark.sql import SparkSession
+
+from controller.errors import FogscaleError
+from controller.experiment import Experiment
+from controller.experiment import load as load_experiment
+from paper_figures.campaign import BASE, Case, simulated, varied_experiment
+from paper_figures.claims import JudgedClaim, judged_claims
+from paper_figures.cpu import cpu_seconds
+from paper_figures.orders import counted, judged_orders
+from paper_figures.page import write_page
+from paper_figures.parts import figures, tables_of
+from paper_figures.published import Published, paper_folder
+from paper_figures.published import load as load_published
+
+
+class Summary(BaseModel):
+    """summary.json: what others script against."""
+
+    orders: dict[str, int]
+    claims: list[JudgedClaim]
+    seeds: int
+    cpu_s: float
+    page: Path = Field(exclude=True)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a campaign found, as pandas frames; the page and all parts are made from this."""
+
+    metrics: pd.DataFrame  # one row per run, the variations included
+    series: pd.DataFrame  # the first seed of every policy over time
+    orders: pd.DataFrame
+    claims: list[JudgedClaim]
+
+    @property
+    def base(self) -> pd.DataFrame:
+        return self.metrics[self.metrics["variation"] == BASE]
+
+    @property
+    def span_s(self) -> float:
+        return float(self.series["duration_s"].iloc[0])
+
+
+def build(paper: str, out: Path, spark: SparkSession, seeds: int | None = None) -> Summary:
+    """Simulates the experiment of a paper, and fills out/figures/<paper>/ with all its tables and figures.
+
+    `paper` is a name, or the path of a folder with the same files; `seeds` as the experiment says if None.
+    """
+    before_s = cpu_seconds()
+    source = paper_folder(paper)
+    experiment, published = load_experiment(source / "experiment.yml"), load_published(source)
+    folder = figures_folder(out, source.name)
+    numbers = range(1, (seeds or experiment.seeds) + 1)
+    results = _results(spark, cases_of(source, experiment, published, numbers), published, experiment)
+    tables = _write_tables(results, folder)
+    found = write_page(
+        folder, published, experiment, results, tables_of(source, tables, folder), figures(source, tables, folder),
+        source,
+    )  # fmt: skip
+    summary = Summary(
+        orders=counted(results.orders),
+        claims=results.claims,
+        seeds=len(numbers),
+        cpu_s=round(cpu_seconds() - before_s, 1),
+        page=found,
+    )
+    (folder / "summary.json").write_text(json.dumps(summary.model_dump(), indent=2) + "\n", encoding="utf-8")
+    return summary
+
+
+def figures_folder(out: Path, paper: str) -> Path:
+    folder = out / "figures" / paper
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FogscaleError(f"cannot write into {folder}: {error.strerror}; name another folder") from error
+    return folder
+
+
+def cases_of(source: Path, experiment: Experiment, published: Published, seeds: Sequence[int]) -> list[Case]:
+    """The experiment itself and its variations. Policies outside the published table (the ideal) are only
+    drawn, so one seed of them is enough."""
+    others = [policy for policy in experiment.policies if policy not in published.table]
+    cases = [Case(experiment, published.policies, seeds)]
+    if others:
+        cases.append(Case(experiment, others, seeds[:1]))
+    for variation in published.variations:
+        changed = varied_experiment(source, experiment, variation, {})
+        policies = variation.policies or published.policies
+        cases.append(Case(changed, policies, seeds, variation.name))
+    return cases
+
+
+def _results(
+    spark: SparkSession, cases: Sequence[Case], published: Published, experiment: Experiment
+) -> Results:
+    with simulated(spark, cases) as campaign:
+        metrics = campaign.metrics()
+        series = campaign.series(BASE, seed=cases[0].seeds[0])
+    base = metrics[metrics["variation"] == BASE]
+    level = experiment.significance
+    orders, claims = judged_orders(base, published, level), judged_claims(base, published, level)
+    return Results(metrics, series, orders, claims)
+
+
+def _write_tables(results: Results, folder: Path) -> Path:
+    """The tables that figures are drawn from, so that one can be redrawn without a new campaign."""
+    tables = folder / "tables"
+    shutil.rmtree(tables, ignore_errors=True)
+    tables.mkdir()
+    results.metrics.to_parquet(tables / "metrics.parquet")
+    results.metrics.to_csv(tables / "metrics.csv", index=False)
+    results.series.to_parquet(tables / "series.parquet")
+    results.orders.to_parquet(tables / "orders.parquet")
+    return tables

@@ -1,0 +1,120 @@
+"""From the cases of a paper to metrics: everything is one Spark campaign, however many cases there are."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
+
+from analysis.campaign import run_campaign
+from analysis.demand import with_demand
+from analysis.metrics import metrics_by_run
+from controller.errors import FogscaleError
+from controller.experiment import Experiment, runs_of, varied
+from controller.run import simulate
+from paper_figures.published import Variation
+
+BASE = ""  # the name of the variation that varies nothing
+NOT_A_SETTING = "calibration."  # parameters with this prefix are inputs of the paper's calibration only
+
+
+@dataclass(frozen=True)
+class Case:
+    """An experiment to run, and what it is a case of: a variation, and a set of drawn parameters."""
+
+    experiment: Experiment
+    policies: Sequence[str]
+    seeds: Sequence[int]
+    variation: str = BASE
+    set: int = 0  # 0: the calibration itself, 1, 2, …: drawn parameters
+
+    def documents(self) -> Iterator[str]:
+        about = {"variation": self.variation, "set": self.set}
+        for run in runs_of(self.experiment, self.policies, self.seeds, variation=about):
+            yield run.model_dump_json()
+
+
+def varied_experiment(
+    folder: Path, experiment: Experiment, variation: Variation | None, drawn: Mapping[str, float]
+) -> Experiment:
+    """The experiment with drawn parameters, what follows from them, and a variation on top."""
+    settings: dict[str, Any] = {
+        path: value for path, value in drawn.items() if not path.startswith(NOT_A_SETTING)
+    }
+    settings |= variation.changes if variation else {}
+    result = varied(experiment, settings) if settings else experiment
+    options = variation.calibration if variation else {}
+    if not drawn and not options:
+        return result  # the calibration as the experiment states it
+    calibration = paper_module(folder, "calibration")
+    if calibration is None:
+        if options:
+            raise FogscaleError(f"{folder} has no calibration.py to work out {options}: write one")
+        return result
+    calibrated: Experiment = calibration.calibrated(result, drawn, **options)
+    return calibrated
+
+
+def paper_module(folder: Path, stem: str) -> ModuleType | None:
+    """A file of a paper's folder as a module; the folder may lie anywhere."""
+    path = folder / f"{stem}.py"
+    if not path.exists():
+        return None
+    spec = importlib.util.spec_from_file_location(f"paper_figures.{folder.name}.{stem}", path)
+    assert spec is not None and spec.loader is not None  # the file exists and is Python
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a dropped file can fail in any way; the user needs to know which one it was
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise FogscaleError(f"{path} cannot be imported ({reason}): fix or remove it") from error
+    return module
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The tables of a finished campaign."""
+
+    runs: DataFrame
+    samples: DataFrame
+
+    def metrics(self) -> pd.DataFrame:
+        """One row per run, with the variation and the set it belongs to."""
+        frame = metrics_by_run(self.samples, self.runs).toPandas()
+        about = pd.DataFrame.from_records([json.loads(variation) for variation in frame.pop("variation")])
+        frame.insert(0, "variation", about["variation"])
+        frame.insert(1, "set", about["set"])
+        return frame.sort_values(["variation", "set", "policy", "seed"], ignore_index=True)
+
+    def series(self, variation: str, seed: int) -> pd.DataFrame:
+        """What happened over time in the runs of a variation with one seed."""
+        about = F.get_json_object("variation", "$.variation")
+        runs = self.runs.where((about == variation) & (F.col("seed") == seed))
+        policies = F.broadcast(runs.select("run_id", "policy"))
+        samples = self.samples.join(policies.select("run_id"), on="run_id", how="left_semi")
+        named = with_demand(samples, runs).join(policies, on="run_id", how="inner")
+        columns = (
+            "policy", "time_s", "duration_s", "offered_records", "processed_records", "lag_records",
+            "offered_rate_per_s", "demand", "supply", "reconfigurations",
+        )  # fmt: skip
+        return named.select(*columns).toPandas().sort_values(["policy", "time_s"], ignore_index=True)
+
+
+@contextmanager
+def simulated(spark: SparkSession, cases: Sequence[Case]) -> Iterator[Simulated]:
+    """Runs every case once; Spark keeps the samples, on disk where memory is short, until the block ends."""
+    documents = [document for case in cases for document in case.documents()]
+    campaign = run_campaign(spark, documents, simulate)
+    try:
+        yield Simulated(campaign.runs, campaign.samples)
+    finally:
+        campaign.release()

@@ -1,0 +1,194 @@
+"""index.html: the whole reproduction on one page, published values beside ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from analysis.metrics.labels import LABELS
+from analysis.tables import text
+from controller.experiment import Experiment
+from paper_figures.campaign import BASE, NOT_A_SETTING, paper_module
+from paper_figures.claims import judged_claims
+from paper_figures.doubts import explained, setting
+from paper_figures.orders import counted, judged_orders
+from paper_figures.parts import Part, written
+from paper_figures.published import Published
+
+if TYPE_CHECKING:
+    from paper_figures.build import Results
+
+SENSITIVITY = "sensitivity.json"  # what an earlier `make sensitivity` left beside the page
+
+
+def write_page(
+    folder: Path,
+    published: Published,
+    experiment: Experiment,
+    results: Results,
+    tables: Sequence[Part],
+    figures: Sequence[Part],
+    source: Path,
+) -> Path:
+    """Writes the tables that every paper has, and the page."""
+    orders = orders_table(results.orders, published)
+    written(orders, "orders", "Orders of policies, published and ours", "", folder)
+    claims = claims_table(results, published)
+    written(claims, "claims", "Claims of the text, published and ours", "", folder)
+    robust = variations_table(results.metrics, published, experiment.significance)
+    parameters = parameters_table(experiment, source)
+    doubts = explained(published, experiment, results.metrics, results.orders, results.span_s)
+    page = rendered(
+        "page.html.j2",
+        published=published,
+        counts=counted(results.orders),
+        claims=list(zip(published.claims, results.claims, strict=True)),
+        seeds=int(results.base["seed"].nunique()),
+        matrix=_matrix(results.orders, published),
+        tables=tables,
+        figures=figures,
+        variations=written(robust, "variations", "The ranking under other assumptions", "", folder).frame,
+        parameters=written(parameters, "parameters", "Free parameters and their origin", "", folder).frame,
+        doubts=doubts,
+        unexplained=_unexplained(results.orders, published),
+        sensitivity=_read_json(folder / SENSITIVITY),
+        level=experiment.significance,
+    )
+    path = folder / "index.html"
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def rendered(template: str, **names: Any) -> str:
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["cell"] = text
+    environment.globals.update(labels=LABELS, shown=shown)
+    return environment.get_template(template).render(names)
+
+
+def shown(metric: str, value: float | None) -> str:
+    """A metric's value as a reader wants it, without its unit."""
+    if value is None or isnan(value):
+        return "–"
+    label = LABELS.get(metric)
+    return label.text(value) if label else text(value)
+
+
+def orders_table(orders: pd.DataFrame, published: Published) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "Metric": [_name(metric) for metric in orders["metric"]],
+            "A": orders["a"].map(published.label),
+            "B": orders["b"].map(published.label),
+            "Published A": orders["published_a"],
+            "Published B": orders["published_b"],
+            "Ours A": orders["ours_a"],
+            "Ours B": orders["ours_b"],
+            "p (Welch)": orders["p"],
+            "Verdict": orders["verdict"].str.replace("_", " "),
+        }
+    )
+
+
+def _name(metric: str) -> str:
+    return LABELS[metric].name if metric in LABELS else metric
+
+
+def claims_table(results: Results, published: Published) -> pd.DataFrame:
+    rows = [
+        {
+            "Claim": claim.text,
+            "Where": claim.where,
+            "Published (%)": judged.published,
+            "Ours (%)": judged.ours,
+            "95 % from": judged.low,
+            "to": judged.high,
+            "Holds": judged.holds,
+        }
+        for claim, judged in zip(published.claims, results.claims, strict=True)
+    ]
+    return pd.DataFrame(rows).astype(
+        {"Published (%)": float, "Ours (%)": float, "95 % from": float, "to": float}
+    )
+
+
+def variations_table(metrics: pd.DataFrame, published: Published, level: float) -> pd.DataFrame:
+    """How the ranking fares when something is changed, the calibration itself first."""
+    titles = {BASE: "As calibrated"} | {
+        variation.name: variation.title for variation in published.variations if variation.policies is None
+    }
+    reasons = {variation.name: variation.why for variation in published.variations}
+    rows = []
+    for name, title in titles.items():
+        runs = metrics[metrics["variation"] == name]
+        counts = counted(judged_orders(runs, published, level))
+        holding = sum(claim.holds for claim in judged_claims(runs, published, level))
+        rows.append(
+            {
+                "Assumption": title,
+                "Orders that agree": counts["agree"],
+                "Disagree": counts["disagree"],
+                "Not significant": counts["not_significant"],
+                "Claims that hold": f"{holding} of {len(published.claims)}",
+                "What is changed": reasons.get(name, ""),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def parameters_table(experiment: Experiment, source: Path) -> pd.DataFrame:
+    calibration = paper_module(source, "calibration")
+    points: Mapping[str, float] = getattr(calibration, "POINT", {})
+    rows = [
+        {
+            "Parameter": parameter.path.removeprefix(NOT_A_SETTING),
+            "Value": _value_text(points.get(parameter.path, setting(experiment, parameter.path))),
+            "Unit": parameter.unit,
+            "Origin": parameter.origin,
+            "Range": f"{parameter.range[0]:g} – {parameter.range[1]:g}" if parameter.range else "",
+            "Why": parameter.why,
+        }
+        for parameter in experiment.parameters
+    ]
+    return pd.DataFrame(rows, columns=["Parameter", "Value", "Unit", "Origin", "Range", "Why"])
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_value_text(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        distinct = dict.fromkeys(
+            item["name"] if isinstance(item, Mapping) else _value_text(item) for item in value
+        )
+        return ", ".join(distinct)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, int | float) else str(value if value is not None else "")
+
+
+def _matrix(orders: pd.DataFrame, published: Published) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Metric -> its pairs, in the order of the columns."""
+    return [
+        (metric, orders[orders["metric"] == metric].to_dict("records"))  # type: ignore[misc]
+        for metric in published.metrics
+    ]
+
+
+def _unexplained(orders: pd.DataFrame, published: Published) -> list[dict[str, Any]]:
+    """Orders that are not reproduced and that no doubt speaks of."""
+    known = {metric for doubt in published.doubts for metric in doubt.metrics}
+    missed = orders[(orders["verdict"] != "agree") & ~orders["metric"].isin(known)]
+    return missed.to_dict("records")  # type: ignore[return-value]
+
+
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None

@@ -1,0 +1,150 @@
+"""What a paper states: its table, its claims in numbers, and which of our mechanisms are in doubt.
+
+One YAML file per paper, validated, so that orders and claims are computed by code that knows no paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field, model_validator
+
+from controller.errors import FogscaleError, unknown
+from controller.settings import Settings, validated
+
+Metric = str
+Policy = str
+
+
+class Change(Settings):
+    """How much less, or more, one policy has than another, by the sum of some metrics."""
+
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+    of: Policy
+    against: Policy
+
+
+class Claim(Settings):
+    """A sentence of the paper that can be recomputed. Exactly one of the computations is given."""
+
+    text: str
+    where: str = ""
+    published: float | None = None  # %; None: the paper gives only the direction
+    note: str = ""
+    relative_reduction: Change | None = None
+    relative_increase: Change | None = None
+
+    @model_validator(mode="after")
+    def _one_computation(self) -> Claim:
+        if (self.relative_reduction is None) == (self.relative_increase is None):
+            raise ValueError("give exactly one of relative_reduction and relative_increase")
+        return self
+
+    @property
+    def change(self) -> Change:
+        change = self.relative_reduction or self.relative_increase
+        assert change is not None  # validated above
+        return change
+
+    @property
+    def sign(self) -> int:
+        """What turns an increase into what the claim counts."""
+        return -1 if self.relative_reduction else 1
+
+
+class Variation(Settings):
+    """The same experiment with something changed: an erratum, a mechanism in doubt, another capacity law."""
+
+    name: str
+    title: str
+    why: str
+    changes: dict[str, Any] = Field(default_factory=dict)  # by dotted path
+    calibration: dict[str, Any] = Field(default_factory=dict)  # arguments of the paper's calibration
+    policies: tuple[Policy, ...] | None = None  # None: all of the published table
+    repeated_over_sets: bool = True  # also part of the sensitivity study
+
+
+class Doubt(Settings):
+    """A mechanism in doubt: which metrics it bears on, and a text whose numbers are filled in when built."""
+
+    title: str
+    metrics: tuple[Metric, ...] = ()
+    text: str  # a Jinja template; see paper_figures.doubts
+
+
+class Published(Settings):
+    title: str
+    reference: str
+    url: str = ""
+    labels: dict[Policy, str]
+    metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
+    table: dict[Policy, dict[Metric, float]]
+    table_caption: str = ""
+    claims: tuple[Claim, ...] = ()
+    variations: tuple[Variation, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Published:
+        for policy, row in self.table.items():
+            if policy not in self.labels:
+                raise ValueError(f"labels: nothing is given for policy '{policy}'; add it")
+            for metric in self.metrics:
+                if metric not in row:
+                    raise ValueError(f"table.{policy}: metric '{metric}' is missing; add it")
+        for claim in self.claims:
+            for policy in (claim.change.of, claim.change.against):
+                if policy not in self.table:
+                    raise ValueError(f"claim '{claim.text}': {unknown('policy', policy, self.table)}")
+        return self
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        return tuple(self.table)
+
+    @property
+    def pairs(self) -> tuple[tuple[Policy, Policy], ...]:
+        return tuple(combinations(self.table, 2))
+
+    def label(self, policy: Policy) -> str:
+        return self.labels.get(policy, policy)
+
+
+def load(folder: Path) -> Published:
+    """published.yml of a paper's folder, with variations.yml and doubts.yml where it has them."""
+    values = _read(folder / "published.yml")
+    for key in ("variations", "doubts"):
+        path = folder / f"{key}.yml"
+        if path.exists():
+            values[key] = _read(path)
+    return validated(Published, values, str(folder / "published.yml"))
+
+
+def _read(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FogscaleError(f"cannot read {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise FogscaleError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def papers(folder: Path = Path(__file__).parent) -> Iterator[Path]:
+    """The folders that hold a paper: an experiment and what was published of it."""
+    for path in sorted(folder.iterdir()):
+        if (path / "experiment.yml").exists() and (path / "published.yml").exists():
+            yield path
+
+
+def paper_folder(name: str) -> Path:
+    """A paper by its name, or by the path of a folder anywhere."""
+    known = {path.name: path for path in papers()}
+    if name in known:
+        return known[name]
+    if (Path(name) / "published.yml").exists():
+        return Path(name)
+    raise FogscaleError(unknown("paper", name, known))

@@ -1,0 +1,208 @@
+"""`make sensitivity`: how much of the ranking survives over everything the assumed parameters could be.
+
+Parameter sets come from a scrambled Halton sequence: it fills the ranges evenly, and so does each beginning of it,
+which is why the variations (other capacity laws, mechanisms in doubt) can repeat the first sets only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel, Field
+from pyspark.sql import SparkSession
+from scipy.stats import qmc, spearmanr
+
+from controller.errors import FogscaleError
+from controller.experiment import Experiment
+from controller.experiment import load as load_experiment
+from paper_figures.build import figures_folder
+from paper_figures.campaign import BASE, Case, simulated, varied_experiment
+from paper_figures.cpu import cpu_seconds
+from paper_figures.orders import counted, judged_orders
+from paper_figures.page import SENSITIVITY
+from paper_figures.published import Published, Variation, paper_folder
+from paper_figures.published import load as load_published
+from paper_figures.sensitivity_page import write_sensitivity_page
+
+DRAW_SEED = 20130501  # of the parameter sets: the same sets every time
+SHARE_REPEATED = 10  # of the sets, one in so many is repeated for each variation
+
+Drawn = Mapping[str, float]
+
+
+class Agreement(BaseModel):
+    """How many orders agree over the parameter sets of one variation."""
+
+    variation: str
+    title: str
+    sets: int
+    calibrated: int  # orders that agree with the calibration itself, with as many seeds as the sets have
+    lowest: int
+    lower_quartile: float
+    median: float
+    upper_quartile: float
+    highest: int
+
+
+class Sensitivity(BaseModel):
+    """sensitivity.json."""
+
+    sets: int
+    seeds: int
+    orders: int
+    agreement: list[Agreement]
+    text: str
+    cpu_s: float
+    page: Path = Field(exclude=True)
+
+
+def sensitivity(paper: str, out: Path, spark: SparkSession, sets: int = 200, seeds: int = 5) -> Sensitivity:
+    """Repeats a paper's ranking over drawn parameter sets and its variations, as one Spark campaign."""
+    before_s = cpu_seconds()
+    source = paper_folder(paper)
+    experiment, published = load_experiment(source / "experiment.yml"), load_published(source)
+    folder = figures_folder(out, source.name)
+    drawn = drawn_sets(experiment, sets)
+    cases = _cases(source, experiment, published, drawn, range(1, seeds + 1))
+    with simulated(spark, cases) as campaign:
+        metrics = campaign.metrics()
+    orders = orders_by_set(metrics, published, experiment.significance)
+    agreement = agreement_by_set(orders)
+    parts = {
+        "sets": _sets_table(agreement, drawn),
+        "orders": order_frequency(orders),
+        "correlation": correlation(agreement, drawn),
+    }
+    for name, frame in parts.items():
+        frame.to_csv(folder / f"sensitivity_{name}.csv", index=False)
+    summaries = _summaries(agreement, published)
+    found = Sensitivity(
+        sets=sets,
+        seeds=seeds,
+        orders=len(published.metrics) * len(published.pairs),
+        agreement=summaries,
+        text=_in_words(summaries[0], len(published.metrics) * len(published.pairs)),
+        cpu_s=round(cpu_seconds() - before_s, 1),
+        page=folder / "sensitivity.html",
+    )
+    write_sensitivity_page(folder, published, experiment, found, agreement, parts)
+    (folder / SENSITIVITY).write_text(json.dumps(found.model_dump(), indent=2) + "\n", encoding="utf-8")
+    return found
+
+
+def drawn_sets(experiment: Experiment, sets: int) -> list[Drawn]:
+    """Values for every parameter that has a range."""
+    free = [parameter for parameter in experiment.parameters if parameter.range is not None]
+    if not free:
+        raise FogscaleError(f"experiment '{experiment.name}' declares no parameter with a range: add some")
+    low, high = np.array([parameter.range for parameter in free]).T
+    points = qmc.Halton(len(free), scramble=True, rng=DRAW_SEED).random(sets)
+    values = qmc.scale(points, low, high)
+    return [dict(zip((parameter.path for parameter in free), row, strict=True)) for row in values.tolist()]
+
+
+def _cases(
+    source: Path, experiment: Experiment, published: Published, drawn: Sequence[Drawn], seeds: Sequence[int]
+) -> list[Case]:
+    """Set 0 is the calibration itself. All sets for the base, the first ones for each variation."""
+    variations: list[Variation | None] = [
+        None,
+        *(variation for variation in published.variations if variation.repeated_over_sets),
+    ]
+    repeated = min(len(drawn), max(4, len(drawn) // SHARE_REPEATED))
+    cases = []
+    for variation in variations:
+        chosen = drawn if variation is None else drawn[:repeated]
+        for number, values in enumerate([{}, *chosen]):
+            changed = varied_experiment(source, experiment, variation, values)
+            name = variation.name if variation else BASE
+            cases.append(Case(changed, published.policies, seeds, name, number))
+    return cases
+
+
+def orders_by_set(metrics: pd.DataFrame, published: Published, level: float) -> pd.DataFrame:
+    """The judged orders of every variation and set."""
+    judged = []
+    for (variation, number), runs in metrics.groupby(["variation", "set"], sort=False):
+        orders = judged_orders(runs, published, level)
+        judged.append(orders[["metric", "a", "b", "verdict"]].assign(variation=variation, set=number))
+    return pd.concat(judged, ignore_index=True)
+
+
+def agreement_by_set(orders: pd.DataFrame) -> pd.DataFrame:
+    """How many orders agree, disagree and are not significant, one row per variation and set."""
+    rows = [
+        {"variation": variation, "set": number} | counted(judged)
+        for (variation, number), judged in orders.groupby(["variation", "set"], sort=False)
+    ]
+    return pd.DataFrame(rows)
+
+
+def order_frequency(orders: pd.DataFrame) -> pd.DataFrame:
+    """In which share of the base's sets each order agrees and disagrees."""
+    base = orders[(orders["variation"] == BASE) & (orders["set"] > 0)]
+    shares = base.groupby(["metric", "a", "b"], sort=False)["verdict"].value_counts(normalize=True)
+    table = shares.unstack(fill_value=0.0).reindex(
+        columns=["agree", "disagree", "not_significant"], fill_value=0.0
+    )
+    return table.reset_index().rename_axis(columns=None)
+
+
+def correlation(agreement: pd.DataFrame, drawn: Sequence[Drawn]) -> pd.DataFrame:
+    """Spearman's rank correlation of each parameter with the agreement: which assumption matters."""
+    base = agreement[(agreement["variation"] == BASE) & (agreement["set"] > 0)].sort_values("set")
+    rows = []
+    for path in drawn[0]:
+        values = [values[path] for values in drawn]
+        constant = len(set(base["agree"])) < 2  # then nothing can be told
+        found = None if constant else spearmanr(values, base["agree"])
+        rows.append(
+            {
+                "parameter": path,
+                "rank_correlation": found.statistic if found else np.nan,
+                "p": found.pvalue if found else np.nan,
+            }
+        )
+    table = pd.DataFrame(rows)
+    return table.sort_values("rank_correlation", key=abs, ascending=False, ignore_index=True)
+
+
+def _sets_table(agreement: pd.DataFrame, drawn: Sequence[Drawn]) -> pd.DataFrame:
+    """Agreement beside the parameters it was found with."""
+    values = pd.DataFrame(drawn).assign(set=range(1, len(drawn) + 1))
+    return agreement.merge(values, on="set", how="left")
+
+
+def _summaries(agreement: pd.DataFrame, published: Published) -> list[Agreement]:
+    titles = {BASE: "As declared"} | {variation.name: variation.title for variation in published.variations}
+    found = []
+    for variation in agreement["variation"].unique():
+        rows = agreement[agreement["variation"] == variation]
+        drawn = rows.loc[rows["set"] > 0, "agree"]
+        quartiles = drawn.quantile([0.25, 0.5, 0.75])
+        found.append(
+            Agreement(
+                variation=variation,
+                title=titles[variation],
+                sets=len(drawn),
+                calibrated=int(rows.loc[rows["set"] == 0, "agree"].iloc[0]),
+                lowest=int(drawn.min()),
+                lower_quartile=float(quartiles[0.25]),
+                median=float(quartiles[0.5]),
+                upper_quartile=float(quartiles[0.75]),
+                highest=int(drawn.max()),
+            )
+        )
+    return sorted(found, key=lambda agreement: agreement.variation != BASE)
+
+
+def _in_words(base: Agreement, orders: int) -> str:
+    return (
+        f"Over {base.sets} parameter sets drawn from the declared ranges, {base.median:g} of {orders} orders agree in "
+        f"the median (half of the sets: {base.lower_quartile:g} to {base.upper_quartile:g}; all: {base.lowest} to "
+        f"{base.highest}). The calibration itself has {base.calibrated} with as many seeds."
+    )

@@ -1,0 +1,396 @@
+"""What every policy promises, checked over all that are registered: drop a file in, and it is checked too."""
+
+import ast
+import copy
+import inspect
+import os
+import random
+import socket
+import sys
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from controller import policies
+from controller.errors import FogscaleError
+from controller.experiment import Run
+from controller.journal import Journal, read
+from controller.loop import check_capabilities, run
+from controller.model import Capability, OperatorMetrics
+from controller.run import execute, prepare
+from controller.testbeds.simulated.testbed import SimulatedTestbed
+from tests.support.runs import load_csv, run_values
+
+UP_AND_DOWN_PER_S = [80.0] * 5 + [330.0] * 15 + [40.0] * 15  # minute by minute; a replica does 100
+STEADY_PER_S = [150.0] * 15  # two replicas at 75 %
+IMPURE_MODULES = {
+    "asyncio",
+    "datetime",
+    "http",
+    "httpx",
+    "io",
+    "os",
+    "pathlib",
+    "random",
+    "requests",
+    "secrets",
+    "shutil",
+    "socket",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "threading",
+    "time",
+    "urllib",
+    "uuid",
+}
+METRICS_OF = {
+    Capability.CPU: "cpu_ratio",
+    Capability.MEMORY: "memory_ratio",
+    Capability.BACK_PRESSURE: "back_pressure_ratio",
+    Capability.BUSY: "busy_ratio",
+    Capability.TRUE_RATE: "true_rate_per_s",
+    Capability.INPUT_RATE: "input_rate_per_s",
+    Capability.RESPONSE_TIME: "response_time_ms",
+}
+MEASURED = [metric.name for metric in fields(OperatorMetrics) if metric.name != "instances"]
+
+
+@pytest.fixture(params=policies.names(), scope="module")
+def name(request):
+    return request.param
+
+
+def prepared_for(name, rates_per_s, folder, **changes):
+    """The run of a policy on the simulated testbed, with the rescale style it needs."""
+    values = run_values(name, load_csv(folder, rates_per_s), **changes)
+    if Capability.INSTANT_RESCALE in policies.create(name).needs:
+        instant = {"reconfiguration": {"style": "instant", "duration_s": 0}, "metric_window_s": 10}
+        values["simulation"] = values["simulation"] | instant
+    return prepare(Run.model_validate(values))
+
+
+def recorded_run(prepared, path):
+    """The prepared run, executed and read back from its journal."""
+    journal = Journal.open(path, prepared.header(), prepared.topology)
+    run(prepared.testbed(), prepared.policy(), journal)
+    journal.close()
+    return read(path)
+
+
+@pytest.fixture(scope="module")
+def prepared(name, tmp_path_factory):
+    return prepared_for(name, UP_AND_DOWN_PER_S, tmp_path_factory.mktemp("load"))
+
+
+@pytest.fixture(scope="module")
+def recorded(prepared, tmp_path_factory):
+    """35 minutes in which the load rises fourfold and falls to an eighth of that, through the policy."""
+    return recorded_run(prepared, tmp_path_factory.mktemp("run") / "journal.jsonl")
+
+
+@pytest.fixture(scope="module")
+def observations(recorded):
+    return [step.observation for step in recorded.steps]
+
+
+@pytest.fixture(scope="module")
+def steady(name, tmp_path_factory):
+    """A quarter of an hour in which nothing changes."""
+    folder = tmp_path_factory.mktemp("steady")
+    recorded = recorded_run(prepared_for(name, STEADY_PER_S, folder), folder / "journal.jsonl")
+    return [step for step in recorded.steps if step.observation.time_s < 60 * len(STEADY_PER_S)]
+
+
+def decided(policy, observations):
+    return [policy.decide(observation) for observation in observations]
+
+
+# What it is
+
+
+def test_builds_from_its_defaults(name):
+    policy = policies.create(name)
+    assert policy.period_s > 0
+
+
+def test_has_a_summary_of_one_line(name):
+    summary = policies.describe(name).summary
+    assert summary
+    assert "\n" not in summary
+    assert len(summary) < 250
+
+
+def test_describes_every_parameter(name):
+    for parameter in policies.describe(name).parameters:
+        assert parameter["description"], f"{parameter['name']} has no description"
+
+
+def test_accepts_its_own_defaults_as_parameters(name):
+    defaults = {known["name"]: known["default"] for known in policies.describe(name).parameters}
+    assert policies.create(name, defaults) == policies.create(name)
+
+
+def test_is_called_like_its_file(name):
+    module = inspect.getmodule(policies.policy_class(name))
+    assert module.__name__.rpartition(".")[2] == name
+
+
+def test_a_misspelt_parameter_finds_the_known_one(name):
+    with pytest.raises(FogscaleError, match="did you mean period_s"):
+        policies.create(name, {"perod_s": 1})
+
+
+def test_a_parameter_of_the_wrong_type_is_named(name):
+    with pytest.raises(FogscaleError, match=f"'period_s' of policy '{name}'"):
+        policies.create(name, {"period_s": "often"})
+
+
+# What it needs
+
+
+def test_states_its_needs_as_capabilities(name):
+    needs = policies.create(name).needs
+    assert isinstance(needs, frozenset)
+    assert all(isinstance(need, Capability) for need in needs)
+
+
+def test_is_refused_in_one_line_by_a_testbed_that_lacks_something(name):
+    needs = policies.create(name).needs
+    check_capabilities(needs, frozenset(Capability), name, "perfect")
+    for need in needs:
+        with pytest.raises(FogscaleError) as refusal:
+            check_capabilities(needs, frozenset(Capability) - {need}, name, "poor")
+        assert str(need) in str(refusal.value)
+        assert name in str(refusal.value)
+        assert "\n" not in str(refusal.value)
+
+
+def test_a_refused_run_leaves_nothing_behind(name, tmp_path, monkeypatch):
+    if not policies.create(name).needs:
+        return  # such a policy runs anywhere
+    monkeypatch.setattr(SimulatedTestbed, "offers", frozenset())
+    results = tmp_path / "results"
+    with pytest.raises(FogscaleError, match="does not offer"):
+        execute(prepared_for(name, STEADY_PER_S, tmp_path).run, results)
+    assert list(results.rglob("*.*")) == []
+
+
+# How it decides
+
+
+def test_follows_the_load_up_and_down(name, recorded):
+    """Otherwise the checks below would check nothing. A policy that needs nothing may stand still."""
+    counts = [len(step.observation.requested["map"]) for step in recorded.steps]
+    if policies.create(name).needs:
+        assert max(counts) > counts[0]
+        assert counts[-1] < max(counts)
+        assert recorded.finished
+
+
+def test_same_observations_same_seed_same_plans(prepared, recorded, observations):
+    assert decided(prepared.policy(), observations) == [step.plan for step in recorded.steps]
+
+
+def test_two_of_a_kind_share_no_memory(prepared, recorded, observations):
+    first, second = prepared.policy(), prepared.policy()
+    for observation, step in zip(observations, recorded.steps, strict=True):
+        assert first.decide(observation) == step.plan
+        assert second.decide(observation) == step.plan
+
+
+def test_starting_again_forgets_everything(prepared, recorded, observations):
+    policy = prepared.policy()
+    decided(policy, observations)
+    policy.start(prepared.topology, np.random.default_rng([prepared.run.seed, 2]))
+    assert decided(policy, observations) == [step.plan for step in recorded.steps]
+
+
+def test_leaves_the_observation_as_it_was(prepared, observations):
+    policy = prepared.policy()
+    for observation in observations:
+        before = copy.deepcopy(observation)
+        policy.decide(observation)
+        assert observation == before
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_memory_is_rebuilt_by_replaying_a_journal(prepared, recorded, share):
+    crashed_at = int(share * len(recorded.steps))
+    policy = prepared.policy()
+    for step in recorded.steps[:crashed_at]:
+        assert policy.decide(step.observation) == step.plan
+    for step in recorded.steps[crashed_at:]:
+        assert policy.decide(step.observation) == step.plan
+
+
+def test_plans_are_such_as_the_testbed_can_carry_out(name, recorded):
+    check_plans(recorded.steps)
+    receipts = [receipt for step in recorded.steps for receipt in step.observation.receipts]
+    assert [receipt.message for receipt in receipts if receipt.outcome == "refused"] == []
+
+
+def check_plans(steps):
+    for observation, plan, _, _ in steps:
+        if plan is None:
+            continue
+        topology = observation.topology
+        assert plan.reason, "a plan says why"
+        assert "\n" not in plan.reason
+        assert set(plan.placement) == {operator.name for operator in topology.operators}
+        for operator in topology.operators:
+            replicas = len(plan.placement[operator.name])
+            assert operator.n_min <= replicas <= (operator.n_max or replicas)
+        placed = [node for nodes in plan.placement.values() for node in nodes]
+        slots = {node.name: node.slots for node in topology.nodes}
+        for node in placed:
+            assert placed.count(node) <= slots[node]
+        assert dict(plan.placement) != dict(observation.requested), "a plan changes something"
+
+
+def test_stays_within_the_slots_where_there_are_fewer_than_wanted(name, tmp_path):
+    """The load asks for four replicas, n_max allows five, three nodes are free."""
+    values = run_values(name, tmp_path)
+    values["topology"]["nodes"] = values["topology"]["nodes"][:4]
+    values["topology"]["rtt_ms"] = {"uniform_ms": 10}
+    prepared = prepared_for(name, UP_AND_DOWN_PER_S, tmp_path, topology=values["topology"])
+    recorded = recorded_run(prepared, tmp_path / "journal.jsonl")
+    check_plans(recorded.steps)
+    assert max(len(step.observation.requested["map"]) for step in recorded.steps) <= 3
+
+
+@pytest.mark.parametrize("extreme", [0.0, 1.0])
+def test_never_leaves_the_bounds_whatever_it_sees(prepared, observations, extreme):
+    """Everything idle while a single replica runs, everything at its limit on all five nodes."""
+    nodes = ("fog1",) if extreme == 0 else ("fog1", "fog2", "fog3", "fog4", "fog5")
+    ratios = dict.fromkeys(("cpu_ratio", "memory_ratio", "busy_ratio"), extreme)
+    rate_per_s = 1e6 * extreme
+    rates = {"input_rate_per_s": rate_per_s, "throughput_per_s": rate_per_s, "queue_records": rate_per_s}
+    policy = prepared.policy()
+    for observation in observations:
+        placement = {**observation.requested, "map": nodes}
+        operators = {
+            name: OperatorMetrics(back_pressure_ratio=extreme if name == "source" else 0.0, **ratios, **rates)
+            for name in observation.operators
+        }
+        at_the_end = replace(observation, placement=placement, requested=placement, operators=operators)
+        assert policy.decide(at_the_end) is None
+
+
+def test_leaves_a_steady_job_alone(steady):
+    assert len(steady) >= 14
+    assert [step.plan for step in steady] == [None] * len(steady)
+
+
+# What it does without
+
+
+@pytest.mark.parametrize("metric", MEASURED)
+def test_a_steady_job_is_left_alone_when_a_metric_is_missing(name, tmp_path, steady, metric):
+    policy = prepared_for(name, STEADY_PER_S, tmp_path).policy()
+    for step in steady:
+        blind = {
+            operator: replace(seen, **{metric: None}) for operator, seen in step.observation.operators.items()
+        }
+        assert policy.decide(replace(step.observation, operators=blind)) is None
+
+
+def test_blind_it_plans_nothing(prepared, observations):
+    """None is not 0: an operator nobody measured is neither idle nor saturated."""
+    policy = prepared.policy()
+    for observation in observations:
+        blind = replace(
+            observation,
+            operators={name: OperatorMetrics() for name in observation.operators},
+            nodes={},
+            measured_s=None,
+            lag_records=None,
+            response_time_ms=None,
+        )
+        assert policy.decide(blind) is None
+
+
+def test_without_what_it_needs_it_plans_nothing_new(prepared, observations):
+    policy = prepared.policy()
+    metrics = [METRICS_OF[need] for need in policy.needs if need in METRICS_OF]
+    for observation in observations:
+        blind = {
+            name: replace(seen, **dict.fromkeys(metrics)) for name, seen in observation.operators.items()
+        }
+        plan = policy.decide(replace(observation, operators=blind))
+        assert plan is None or not metrics
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gaps_in_the_metrics_lead_to_no_error_and_no_impossible_plan(prepared, recorded, seed):
+    rng = np.random.default_rng(seed)
+    policy = prepared.policy()
+    steps = []
+    for step in recorded.steps:
+        holed = {
+            name: replace(seen, **{metric: None for metric in MEASURED if rng.random() < 0.3})
+            for name, seen in step.observation.operators.items()
+        }
+        observation = replace(step.observation, operators=holed)
+        steps.append(step._replace(observation=observation, plan=policy.decide(observation)))
+    check_plans(steps)
+
+
+# No clock, no I/O, no randomness but its own
+
+
+class _Watch:
+    """An audit hook cannot be removed, so it can be switched off."""
+
+    active = False
+
+    def __call__(self, event, _arguments):
+        if self.active and event.split(".")[0] in {"open", "os", "socket", "subprocess", "shutil", "urllib"}:
+            raise AssertionError(f"a policy must not touch the outside world: {event}")
+
+
+WATCH = _Watch()
+sys.addaudithook(WATCH)
+
+
+def test_decides_without_clock_files_network_or_foreign_randomness(prepared, observations, monkeypatch):
+    decided(prepared.policy(), observations)  # whatever is imported late is imported now
+    policy = prepared.policy()
+
+    def forbidden(*_arguments, **_options):
+        raise AssertionError("a policy has no clock, no I/O and no randomness except its generator")
+
+    for clock in ("time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns", "sleep"):
+        monkeypatch.setattr(time, clock, forbidden)
+    for source in ("random", "randint", "choice", "shuffle", "uniform", "gauss", "sample", "randrange"):
+        monkeypatch.setattr(random, source, forbidden)
+    for source in ("random", "rand", "randint", "choice", "normal", "uniform", "default_rng", "shuffle", "poisson"):
+        monkeypatch.setattr(np.random, source, forbidden)
+    monkeypatch.setattr(os, "urandom", forbidden)
+    monkeypatch.setattr(socket, "socket", forbidden)
+    WATCH.active = True
+    try:
+        decided(policy, observations)
+    finally:
+        WATCH.active = False
+        monkeypatch.undo()
+
+
+def test_imports_nothing_that_tells_the_time_or_reaches_outside(name):
+    """The check above sees what ran; this one sees the rest, such as datetime.now, which cannot be patched."""
+    for base in policies.policy_class(name).__mro__:
+        source = inspect.getsourcefile(base) if base.__module__.startswith("controller.") else None
+        if source is None:
+            continue
+        for node in ast.walk(ast.parse(Path(source).read_text(encoding="utf-8"))):
+            imported = []
+            if isinstance(node, ast.Import):
+                imported = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                imported = [node.module or ""]
+            outside = {module.partition(".")[0] for module in imported} & IMPURE_MODULES
+            if not source.endswith("policies/__init__.py"):
+                assert not outside, f"{source} imports {outside}"

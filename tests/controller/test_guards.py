@@ -1,0 +1,213 @@
+"""Each guard by a sequence of observations written by hand."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from controller.errors import FogscaleError
+from controller.guards import Bounds, Cooldown, FreshMetrics, Warmup, guarded
+from controller.model import Capability, Observation, OperatorMetrics, Plan, Receipt
+from tests.support.jobs import chain, placed, replicas_of, seen, without_metrics
+
+STOPPED = {"source": (), "map": (), "sink": ()}
+MORE = Plan(placed("fog1", "fog2", "fog3", "fog4"), reason="more")
+
+
+@dataclass
+class Eager:
+    """Wants four replicas whenever it is asked, and remembers when it was."""
+
+    period_s: float = 60.0
+    needs: frozenset[Capability] = frozenset({Capability.CPU})
+    asked_at_s: list[float] = field(default_factory=list)
+    started: bool = False
+
+    def start(self, topology, rng):
+        self.started = True
+        self.asked_at_s.clear()
+
+    def decide(self, observation: Observation) -> Plan | None:
+        self.asked_at_s.append(observation.time_s)
+        return MORE
+
+
+def at(time_s: float, **more) -> Observation:
+    return seen(["fog1", "fog2"], time_s=time_s, **more)
+
+
+def receipt(finished_s: float, outcome="done") -> Receipt:
+    return Receipt(MORE, outcome, requested_s=finished_s - 120, finished_s=finished_s)
+
+
+def started(guard):
+    guard.start(chain(), np.random.default_rng(1))
+    return guard
+
+
+def times_of_plans(guard, observations):
+    return [seen.time_s for seen in observations if guard.decide(seen) is not None]
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        Warmup(Eager(), 300),
+        Cooldown(Eager(), 300),
+        Bounds(Eager(), 3),
+        FreshMetrics(Eager(), 30),
+    ],
+    ids=lambda guard: type(guard).__name__,
+)
+def test_a_guard_needs_what_its_policy_needs_as_often(guard):
+    assert guard.needs == {Capability.CPU}
+    assert guard.period_s == 60
+    started(guard)
+    assert guard.policy.started
+
+
+# Warmup
+
+
+def test_warmup_begins_with_the_run():
+    guard = started(Warmup(Eager(), 300))
+    assert times_of_plans(guard, [at(0), at(60), at(299), at(300), at(360)]) == [300, 360]
+
+
+def test_warmup_begins_anew_when_a_reconfiguration_is_done():
+    """Done at 720 s: warm again at 1020 s."""
+    guard = started(Warmup(Eager(), 300))
+    sequence = [at(600), at(660, running=STOPPED), at(720, receipts=(receipt(720),)), at(1019), at(1020)]
+    assert times_of_plans(guard, sequence) == [600, 1020]
+
+
+def test_warmup_counts_from_the_end_of_a_reconfiguration_not_from_its_receipt():
+    guard = started(Warmup(Eager(), 300))
+    assert times_of_plans(guard, [at(780, receipts=(receipt(725),)), at(1020), at(1026)]) == [1026]
+
+
+def test_warmup_follows_a_failed_reconfiguration_too():
+    """A failed savepoint stops the job as well."""
+    guard = started(Warmup(Eager(), 300))
+    assert times_of_plans(guard, [at(720, receipts=(receipt(720, "failed"),)), at(1000), at(1020)]) == [1020]
+
+
+def test_a_refused_plan_needs_no_warmup():
+    guard = started(Warmup(Eager(), 300))
+    assert times_of_plans(guard, [at(720, receipts=(receipt(720, "refused"),))]) == [720]
+
+
+def test_warmup_hides_what_it_sees_from_the_policy():
+    guard = started(Warmup(Eager(), 300))
+    for observation in (at(0), at(300), at(360, running=STOPPED), at(420, receipts=(receipt(420),)), at(720)):
+        guard.decide(observation)
+    assert guard.policy.asked_at_s == [300, 720]
+
+
+def test_a_warmup_started_again_is_cold_again():
+    guard = started(Warmup(Eager(), 300))
+    guard.decide(at(900, receipts=(receipt(900),)))
+    started(guard)
+    assert times_of_plans(guard, [at(0), at(300)]) == [300]
+
+
+# Cooldown
+
+
+def test_cooldown_holds_plans_back_after_one():
+    guard = started(Cooldown(Eager(), 120))
+    assert times_of_plans(guard, [at(0), at(60), at(119), at(120), at(180), at(240)]) == [0, 120, 240]
+
+
+def test_cooldown_lets_the_policy_watch():
+    guard = started(Cooldown(Eager(), 120))
+    for time_s in (0, 60, 120):
+        guard.decide(at(time_s))
+    assert guard.policy.asked_at_s == [0, 60, 120]
+
+
+def test_a_cooldown_started_again_is_free_again():
+    guard = started(Cooldown(Eager(), 120))
+    guard.decide(at(900))
+    started(guard)
+    assert times_of_plans(guard, [at(0)]) == [0]
+
+
+# Bounds
+
+
+def test_bounds_cut_a_plan_and_say_so():
+    plan = Bounds(Eager(), 3).decide(at(0))
+    assert plan.placement == placed("fog1", "fog2", "fog3")
+    assert plan.reason == "more; cut to 3 replicas"
+
+
+def test_bounds_pass_a_plan_within_them():
+    assert Bounds(Eager(), 4).decide(at(0)) is MORE
+
+
+def test_bounds_drop_a_plan_of_which_nothing_is_left():
+    assert Bounds(Eager(), 2).decide(at(0)) is None
+
+
+# FreshMetrics
+
+
+@pytest.mark.parametrize(("age_s", "expected"), [(0, 4), (30, 4), (31, None)])
+def test_metrics_older_than_allowed_are_skipped(age_s, expected):
+    assert replicas_of(FreshMetrics(Eager(), 30).decide(at(600, measured_s=600 - age_s))) == expected
+
+
+def test_an_operator_without_metrics_makes_them_incomplete():
+    guard = FreshMetrics(Eager(), 30)
+    assert guard.decide(at(600, map=OperatorMetrics())) is None
+    assert guard.decide(without_metrics(at(600))) is None
+
+
+def test_metrics_that_were_never_taken_are_not_fresh():
+    assert FreshMetrics(Eager(), 30).decide(replace(at(600), measured_s=None)) is None
+
+
+def test_stale_metrics_are_hidden_from_the_policy():
+    guard = FreshMetrics(Eager(), 30)
+    guard.decide(at(600, measured_s=500))
+    assert guard.policy.asked_at_s == []
+
+
+# Nesting
+
+
+def test_no_guard_leaves_the_policy_bare():
+    eager = Eager()
+    assert guarded(eager, {}) is eager
+
+
+def test_the_first_guard_named_is_the_outermost():
+    guard = guarded(Eager(), {"warmup_s": 300, "cooldown_s": 120, "max_replicas": 3, "max_metrics_age_s": 30})
+    types = []
+    while not isinstance(guard, Eager):
+        types.append(type(guard))
+        guard = guard.policy
+    assert types == [Warmup, Cooldown, Bounds, FreshMetrics]
+
+
+def test_order_matters_a_cut_that_leaves_nothing_does_not_start_a_cooldown():
+    """Inside the cooldown, the bounds drop the plan before it counts as one; outside, it counts."""
+    inside = started(guarded(Eager(), {"cooldown_s": 300, "max_replicas": 2}))
+    outside = started(guarded(Eager(), {"max_replicas": 2, "cooldown_s": 300}))
+    one_replica = seen(["fog1"], time_s=60)
+    assert [inside.decide(at(0)), outside.decide(at(0))] == [None, None]
+    assert replicas_of(inside.decide(one_replica)) == 2
+    assert outside.decide(one_replica) is None
+
+
+def test_an_unknown_guard_finds_the_known_one():
+    with pytest.raises(FogscaleError, match=r"unknown guard 'warmup': did you mean warmup_s\?"):
+        guarded(Eager(), {"warmup": 300})
+
+
+@pytest.mark.parametrize("guards", [{"max_replicas": 0}, {"max_replicas": 2.5}, {"warmup_s": -60}])
+def test_a_guard_that_makes_no_sense_is_refused(guards):
+    """No replica at all, half a replica, a warm-up that ends before it begins."""
+    with pytest.raises(FogscaleError, match=next(iter(guards))):
+        guarded(Eager(), guards)

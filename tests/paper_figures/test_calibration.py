@@ -1,0 +1,102 @@
+"""The calibration of Gesscale: experiment.yml holds what calibration.py derives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from controller.experiment import Experiment
+from controller.experiment import load as load_experiment
+from paper_figures.campaign import varied_experiment
+from paper_figures.gesscale import calibration
+from paper_figures.published import load as load_published
+from paper_figures.published import paper_folder
+
+FOLDER = paper_folder("gesscale")
+LAWS = ("power_latency", "linear", "usl", "table")
+
+
+@pytest.fixture(scope="module")
+def experiment() -> Experiment:
+    return load_experiment(FOLDER / "experiment.yml")
+
+
+def ladder(experiment: Experiment) -> np.ndarray:
+    law = experiment.simulation.capacity["map"]
+    delays_ms = calibration.delays_by_replica_ms(experiment)
+    return np.array([law.capacity_per_s(n, 1.0, delay) for n, delay in enumerate(delays_ms, start=1)])
+
+
+def test_alpha_and_gamma_of_the_experiment_are_derived(experiment):
+    stated = experiment.simulation.capacity["map"]
+    derived = calibration.calibrated(experiment, {}).simulation.capacity["map"]
+    assert derived.alpha_per_s == pytest.approx(stated.alpha_per_s, rel=0.001)
+    assert derived.gamma_per_s_per_ms == pytest.approx(stated.gamma_per_s_per_ms, rel=0.0015)
+
+
+def test_the_stated_loss_is_half_of_the_largest(experiment):
+    rates, delays_ms = calibration.offered_by_minute(experiment), calibration.delays_by_replica_ms(experiment)
+    largest = calibration.largest_loss("power_latency", 0.85, delays_ms, rates)
+    assert largest == pytest.approx(0.37, abs=0.001)
+    exact = calibration.capacity_law("power_latency", 0.85, 0.185, delays_ms, rates)
+    assert exact.alpha_per_s == pytest.approx(91.38, rel=0.001)
+    assert exact.gamma_per_s_per_ms == pytest.approx(0.2584, rel=0.001)
+
+
+def test_the_load_is_what_the_paper_replays(experiment):
+    rates = calibration.offered_by_minute(experiment)
+    assert len(rates) == 288  # minutes
+    assert rates.max() == pytest.approx(302, abs=0.5)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_gives_the_mean_ideal_and_serves_the_peak(experiment, law):
+    capacity = ladder(calibration.calibrated(experiment, {}, law=law))
+    rates = calibration.offered_by_minute(experiment)
+    assert calibration.mean_demand(capacity, rates) == pytest.approx(calibration.MEAN_IDEAL, abs=0.01)
+    assert capacity[-1] >= rates.max()
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_latency_loss_is_the_share_that_the_farthest_node_costs(experiment, law):
+    rates, delays_ms = calibration.offered_by_minute(experiment), calibration.delays_by_replica_ms(experiment)
+    found = calibration.capacity_law(law, 0.85, 0.1, delays_ms, rates)
+    assert found.capacity_per_s(6, 1.0, 300.0) == pytest.approx(0.9 * found.latency_free_per_s(6, 1.0))
+
+
+def test_mean_demand_takes_the_first_count_that_suffices():
+    rates = np.array([5.0, 15.0, 99.0])
+    assert calibration.mean_demand(np.array([10.0, 20.0, 18.0]), rates) == (1 + 2 + 3) / 3
+
+
+def test_drawn_parameters_reach_the_experiment_and_what_follows_from_them(experiment):
+    drawn = {
+        "simulation.capacity.map.beta": 1.0,
+        "simulation.reconfiguration.duration_s": 100.0,
+        "calibration.share_of_largest_loss": 0.05,
+        "calibration.mean_ideal": 3.0,
+    }
+    changed = varied_experiment(FOLDER, experiment, None, drawn)
+    assert changed.simulation.capacity["map"].beta == 1.0
+    assert changed.simulation.reconfiguration.range_s == (100.0, 100.0)
+    rates = calibration.offered_by_minute(experiment)
+    assert calibration.mean_demand(ladder(changed), rates) == pytest.approx(3.0, abs=0.01)
+
+
+def test_a_variation_wins_over_drawn_parameters(experiment):
+    off = next(v for v in load_published(FOLDER).variations if v.name == "cpu_mechanism_off")
+    drawn = {"simulation.cpu_idle_in_latency_ratio": 0.8}
+    assert varied_experiment(FOLDER, experiment, off, drawn).simulation.cpu_idle_in_latency_ratio == 0.0
+
+
+def test_every_assumed_number_has_a_range_around_the_value_used(experiment):
+    from paper_figures.doubts import setting
+
+    for parameter in experiment.parameters:
+        value = calibration.POINT.get(parameter.path, setting(experiment, parameter.path))
+        assert value is not None, parameter.path
+        if parameter.range is not None:
+            number = value[0] if isinstance(value, tuple) else value
+            assert parameter.range[0] <= number <= parameter.range[1], parameter.path
+        elif not isinstance(value, bool):
+            assert parameter.origin != "assumed", parameter.path

@@ -1,0 +1,89 @@
+"""Claims on metrics made by hand, and the published table against the published percentages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import paper_figures.gesscale
+from controller.errors import FogscaleError
+from paper_figures.claims import from_published_table, judged_claims
+from paper_figures.published import Claim, load, paper_folder, papers
+
+GESSCALE = Path(paper_figures.gesscale.__file__).parent
+
+
+def test_a_reduction_with_its_interval(metrics, published):
+    cheaper, _ = judged_claims(metrics, published)
+    assert cheaper.ours == pytest.approx(40.0)
+    assert 38.0 < cheaper.low < 40.0 < cheaper.high < 42.0
+    assert cheaper.holds
+
+
+def test_a_change_that_is_not_significant_does_not_hold(metrics, published):
+    _, more = judged_claims(metrics, published)
+    assert more.published is None
+    assert more.ours == pytest.approx(0.0)
+    assert more.low < 0 < more.high
+    assert not more.holds
+
+
+def test_the_wrong_direction_does_not_hold(metrics, published):
+    metrics["cost"] = metrics["cost"].to_numpy()[::-1]
+    cheaper, _ = judged_claims(metrics, published)
+    assert cheaper.ours < 0
+    assert not cheaper.holds
+
+
+def test_no_ratio_to_a_baseline_of_zero(metrics, published):
+    metrics.loc[metrics["policy"] == "a", "cost"] = 0.0
+    cheaper, _ = judged_claims(metrics, published)
+    assert (cheaper.ours, cheaper.low, cheaper.high, cheaper.holds) == (None, None, None, False)
+
+
+def published_percentages() -> list:
+    claims = load(GESSCALE).claims
+    return [pytest.param(claim, id=claim.text) for claim in claims if claim.published is not None]
+
+
+@pytest.mark.parametrize("claim", published_percentages())
+def test_the_formulas_give_the_published_percentages_of_the_published_table(claim: Claim):
+    digits = 0 if claim.published == round(claim.published) else 1
+    assert round(from_published_table(claim, load(GESSCALE)), digits) == claim.published
+
+
+def test_gesscale_has_all_claims_and_42_orders():
+    published = load(GESSCALE)
+    assert [claim.published for claim in published.claims] == [52, 17, 37, 38, 16, 63.5, None]
+    assert len(published.metrics) * len(published.pairs) == 42
+
+
+def test_a_paper_is_found_by_name_and_by_folder(tmp_path):
+    assert paper_folder("gesscale") in papers()
+    assert paper_folder(str(GESSCALE)) == GESSCALE
+    with pytest.raises(FogscaleError, match="did you mean gesscale"):
+        paper_folder("geescale")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("title: [", "is not YAML", id="broken"),
+        pytest.param(
+            "{title: t, reference: r, labels: {a: A}, metrics: [cost], table: {a: {}}}",
+            "metric 'cost' is missing",
+            id="a hole in the table",
+        ),
+        pytest.param(
+            "{title: t, reference: r, labels: {}, metrics: [cost], table: {a: {cost: 1}}}",
+            "labels: nothing is given for policy 'a'",
+            id="no label",
+        ),
+    ],
+)
+def test_what_is_wrong_with_published_yml_is_said_in_one_line(tmp_path, text, message):
+    (tmp_path / "published.yml").write_text(text)
+    with pytest.raises(FogscaleError, match=message) as caught:
+        load(tmp_path)
+    assert "\n" not in str(caught.value)
