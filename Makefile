@@ -9,8 +9,6 @@ BIN := $(VENV)/bin
 RESULTS ?= results
 TESTBED ?= simulated
 SEED ?= 1
-SEEDS ?= 20
-PAPER ?= gesscale
 SETS ?= 200
 
 .PHONY: help setup experiment compare figures sensitivity test lint format bench lock clean
@@ -40,13 +38,13 @@ experiment: $(VENV)/.ready ## Run one experiment and write its report (POLICY=, 
 
 compare: $(VENV)/.ready ## Compare policies with Welch's t-test (POLICIES=a,b WORKLOAD=, SEEDS=)
 	@[ -n "$(POLICIES)" ] || { echo "name policies: make compare POLICIES=gesscale,thr_nlaware" >&2; exit 2; }
-	@$(BIN)/fogscale compare --policies "$(POLICIES)" $(if $(WORKLOAD),--workload "$(WORKLOAD)") --seeds "$(SEEDS)" $(if $(FRESH),--fresh) --out "$(RESULTS)"
+	@$(BIN)/fogscale compare --policies "$(POLICIES)" $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(FRESH),--fresh) --out "$(RESULTS)"
 
 figures: $(VENV)/.ready ## Regenerate the tables and figures of a paper, published values beside ours (PAPER=)
-	@$(BIN)/fogscale figures --paper "$(PAPER)" --seeds "$(SEEDS)" --out "$(RESULTS)"
+	@$(BIN)/fogscale figures $(if $(PAPER),--paper "$(PAPER)") $(if $(SEEDS),--seeds "$(SEEDS)") --out "$(RESULTS)"
 
 sensitivity: $(VENV)/.ready ## Repeat a paper's ranking over all plausible parameters (PAPER=, minutes)
-	@$(BIN)/fogscale sensitivity --paper "$(PAPER)" --sets "$(SETS)" --out "$(RESULTS)"
+	@$(BIN)/fogscale sensitivity $(if $(PAPER),--paper "$(PAPER)") --sets "$(SETS)" --out "$(RESULTS)"
 
 test: $(VENV)/.ready-dev ## Run every test that needs no cluster
 	@$(BIN)/python -m pytest $(ARGS)

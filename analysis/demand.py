@@ -20,15 +20,11 @@ def with_demand(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) -> 
         "run_id", "duration_s", "operator", "capacity_per_s", "n_min", "n_max"
     )
     known = check(samples, SAMPLES, "table samples").join(F.broadcast(facts), on="run_id", how="inner")
+    # Before any window: what is not asked for afterwards, like the map of replicas, need not be sorted along.
     supply = F.coalesce(F.try_element_at("replicas", F.col("operator")), F.lit(0))
-    rated = _with_offered_rate(known, window_s)
-    return rated.select(
-        *SAMPLES.names,
-        "duration_s",
-        "offered_rate_per_s",
-        replicas_for(F.col("offered_rate_per_s")).alias("demand"),
-        supply.alias("supply"),
-    )
+    rated = _with_offered_rate(known.withColumn("supply", supply), window_s)
+    demand = replicas_for(F.col("offered_rate_per_s"))
+    return rated.select(*SAMPLES.names, "duration_s", "offered_rate_per_s", demand.alias("demand"), "supply")
 
 
 def replicas_for(rate_per_s: Column) -> Column:
@@ -50,42 +46,62 @@ def _with_offered_rate(samples: DataFrame, window_s: float) -> DataFrame:
     happen to lie: one taken a second after another would otherwise measure a second of noise. The window
     is cut off at 0 and at the end of the workload (or of the samples, where a run was aborted).
     """
-    half_ms = round(window_s * 500)
-    half_s = half_ms / 1000
-    clock_ms = F.round(F.col("time_s") * 1000).cast("long")  # frames by value want whole numbers
+    half_us = round(window_s * 500_000)
+    half_s = half_us / 1_000_000
     run = Window.partitionBy("run_id")
-    forward, backward = run.orderBy(clock_ms), run.orderBy(clock_ms.desc())
+    by_clock = run.orderBy(F.round(F.col("time_s") * 1_000_000).cast("long"))  # such frames want integers
     begin_s, end_s = F.col("time_s") - half_s, F.col("time_s") + half_s
-    framed = samples.select(
+    framed = _with_segments(samples).select(
         "*",
         F.least("duration_s", F.max("time_s").over(run)).alias("horizon_s"),
-        _last_point(forward, -half_ms).alias("below_begin"),
-        _last_point(forward, half_ms).alias("below_end"),
-        _last_point(backward, half_ms).alias("above_begin"),
-        _last_point(backward, -half_ms).alias("above_end"),
+        _last_segment(by_clock, -half_us).alias("at_begin"),
+        _last_segment(by_clock, half_us).alias("at_end"),
     )
-    offered_by_begin = _interpolated("below_begin", "above_begin", begin_s)
-    rise = _interpolated("below_end", "above_end", end_s) - offered_by_begin
+    rise = _interpolated("at_end", end_s) - _interpolated("at_begin", begin_s)
     last_s = F.when(F.col("time_s") <= F.col("horizon_s"), F.least(end_s, "horizon_s")).otherwise(end_s)
     length_s = last_s - F.greatest(begin_s, F.lit(0.0))
     return framed.withColumn("offered_rate_per_s", F.when(length_s > 0, rise / length_s))
 
 
-def _last_point(order: WindowSpec, reach_ms: int) -> Column:
-    """The last point of the counter, in this order, at most reach_ms beyond the current sample.
+def _with_segments(samples: DataFrame) -> DataFrame:
+    """Adds the stretch of the offered counter that begins at each sample (segment; null where the next sample
+    is of the same instant), and that which begins a run, at (0, 0) before the first sample (opening)."""
+    run = Window.partitionBy("run_id")
+    order = run.orderBy("time_s", "sequence")
+    next_s = F.lead("time_s").over(order)
+    segment = F.struct(
+        F.col("time_s").alias("from_s"),
+        F.col("offered_records").alias("from_records"),
+        next_s.alias("to_s"),
+        F.lead("offered_records").over(order).alias("to_records"),
+    )
+    has_length = next_s.isNull() | (next_s > F.col("time_s"))
+    first_s = F.min("time_s").over(run)
+    opening = F.struct(
+        F.lit(0.0).alias("from_s"),
+        F.lit(0).cast("long").alias("from_records"),
+        first_s.alias("to_s"),
+        F.min("offered_records").over(run).alias("to_records"),  # counters never fall: that of the first
+    )
+    return samples.select("*", F.when(has_length, segment).alias("segment"), opening.alias("opening"))
 
-    Frames start at the first row because Spark extends such frames row by row; those that end at the last
+
+def _last_segment(by_clock: WindowSpec, reach_us: int) -> Column:
+    """The counter's stretch that holds reach_us after the current sample; the opening where none does yet.
+
+    The frame starts at the first row because Spark extends such frames row by row; those that end at the last
     row it computes anew for every row.
     """
-    point = F.struct("time_s", F.col("offered_records").alias("records"))
-    return F.last(point).over(order.rangeBetween(Window.unboundedPreceding, reach_ms))
+    begun = F.last("segment", ignorenulls=True).over(
+        by_clock.rangeBetween(Window.unboundedPreceding, reach_us)
+    )
+    return F.coalesce(begun, F.col("opening"))
 
 
-def _interpolated(below: str, above: str, at_s: Column) -> Column:
-    """The counter between two points: it starts at (0, 0), and stays as it is after the last point."""
-    below_s = F.coalesce(F.col(f"{below}.time_s"), F.lit(0.0))
-    below_records = F.coalesce(F.col(f"{below}.records"), F.lit(0))
-    span_s = F.col(f"{above}.time_s") - below_s
-    gained = F.col(f"{above}.records") - below_records
-    share = F.greatest((at_s - below_s) / span_s, F.lit(0.0))
-    return below_records + F.when(span_s > 0, gained * share).otherwise(0.0)
+def _interpolated(segment: str, at_s: Column) -> Column:
+    """The counter within a stretch; it stays as it is after the last sample, and before 0."""
+    from_s, to_s = F.col(f"{segment}.from_s"), F.col(f"{segment}.to_s")
+    from_records, to_records = F.col(f"{segment}.from_records"), F.col(f"{segment}.to_records")
+    share = F.greatest((at_s - from_s) / (to_s - from_s), F.lit(0.0))
+    gained = F.when(to_s > from_s, (to_records - from_records) * share).otherwise(0.0)
+    return from_records + gained

@@ -77,13 +77,16 @@ def _settings(master: str, home: Path) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.artifact.isolation.enabled": "false",
-        # Runs are small tables: a few partitions, split further only where the data asks for it.
-        "spark.sql.shuffle.partitions": str(4 * (os.cpu_count() or 1)),
-        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "fogscale-warehouse"),
     }
     if is_local(master):
-        settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            # Planning a small job again after each of its stages takes longer than running them.
+            "spark.sql.adaptive.enabled": "false",
+        }
     return settings
 
 
@@ -236,7 +239,7 @@ def _java_options(home: Path) -> str:
 def prepare() -> Path:
     """Saves the classes Spark loads as an archive the JVM maps at once; halves the start of later sessions.
 
-    Takes some ten seconds once per machine. Nothing depends on it: sessions start without the archive too,
+    Takes half a minute and 200 MB once per machine. Nothing depends on it: sessions start without the archive too,
     and a JVM that finds it does not fit ignores it.
     """
     home = java_home()
@@ -245,9 +248,8 @@ def prepare() -> Path:
         return archive
     _dump_base_archive(home)
     draft = home / f"spark.{os.getpid()}.jsa"
-    environment = os.environ | {"JAVA_TOOL_OPTIONS": "", "SPARK_MASTER": "local[2]"}
     command = [sys.executable, "-c", _REHEARSAL, str(draft)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if run.returncode != 0 or not draft.exists():
         raise FogscaleError(f"the Spark start-up archive could not be made: {_last_line(run.stderr)}")
     draft.rename(archive)
@@ -270,13 +272,12 @@ def _dump_base_archive(home: Path) -> None:
 # What a session usually does, so that the archive holds the classes for it. The JVM writes the archive when
 # it exits, which takes longer than the Python process would live: hence the wait.
 _REHEARSAL = """
-import sys, tempfile
-from pathlib import Path
+import sys
 import analysis.spark as ours
 plain = ours._java_options
 ours._java_options = lambda home: plain(home) + " -XX:ArchiveClassesAtExit=" + sys.argv[1]
 from pyspark import SparkContext
-spark = ours.session()
+spark = ours.session(master="local[2]")
 ours.rehearse(spark)
 gateway = SparkContext._gateway
 spark.stop()

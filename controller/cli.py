@@ -1,12 +1,12 @@
-"""The command line. Every command reads its arguments, calls one function and prints; results go to standard
-output, progress to standard error and only to a terminal, errors are one line with the fix and exit code 2."""
+"""The command line. Every command reads its arguments, calls one function and prints: results to standard
+output, progress to standard error and only to a terminal, errors as one line with the fix and exit code 2."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from itertools import combinations
@@ -27,6 +27,7 @@ from controller.run import execute, prepare, run_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyspark.sql import SparkSession
 
 app = typer.Typer(
     help="Compares autoscalers for stream processing in the fog.",
@@ -262,15 +263,12 @@ def _published(
 
 
 def _analyze(folder: Path, as_json: bool, published: dict[str, dict[str, float]] | None) -> None:
-    from analysis.analyze import analyze
-    from analysis.spark import session
+    if not folder.is_dir():
+        raise FogscaleError(f"there is no folder {folder}: name one that holds runs, e.g. results")
+    with _spark("analysing in Spark …") as spark:
+        from analysis.analyze import analyze
 
-    with err.status("analysing in Spark …") if err.is_terminal else nullcontext():
-        spark = session()
-        try:
-            report, metrics = analyze(folder, spark, published)
-        finally:
-            spark.stop()
+        report, metrics = analyze(folder, spark, published)
     if as_json:
         print(json.dumps({"report": str(report), "metrics": json.loads(metrics.to_json(orient="records"))}))
         return
@@ -290,7 +288,7 @@ def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]])
         table.add_column(policy, justify="right")
         if policy in published:
             table.add_column("published", justify="right", style="dim")
-    pairs = list(combinations(policies, 2)) if metrics["seed"].nunique() > 1 else []
+    pairs = list(combinations(policies, 2)) if len(set(metrics["seed"])) > 1 else []
     for a, b in pairs:
         table.add_column(f"p ({a} ≠ {b})", justify="right")
     for name, label in LABELS.items():
@@ -307,21 +305,38 @@ def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]])
 
 @app.command()
 def figures(
-    paper: Annotated[str, typer.Option(help="Which paper's tables and figures.")] = "gesscale",
+    paper: Annotated[list[str] | None, typer.Option(help="Which papers; default: all.")] = None,
     seeds: Annotated[int | None, typer.Option(min=2, help="Default: the experiment's.")] = None,
     results: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Regenerate a paper's tables and figures, published values beside ours."""
-    from analysis.spark import session
-    from paper_figures.build import build
+    """Regenerate papers' tables and figures, published values beside ours."""
+    from paper_figures.published import papers
 
-    spark = session()
-    try:
-        summary = build(paper, results / "figures" / paper, spark, seeds)
-    finally:
-        spark.stop()
-    _show_summary(summary, as_json)
+    chosen = paper or [folder.name for folder in papers()]
+    with _spark(f"simulating {', '.join(chosen)} …") as spark:
+        from paper_figures.build import build
+
+        summaries = {name: build(name, results, spark, seeds) for name in chosen}
+    if as_json:
+        print(json.dumps({name: summary.model_dump() for name, summary in summaries.items()}))
+        return
+    for name, summary in summaries.items():
+        found = summary.orders
+        out.print(
+            f"[bold]{name}[/bold], {summary.seeds} seeds: of {sum(found.values())} published orders "
+            f"{found['agree']} agree, {found['disagree']} disagree, {found['not_significant']} are not "
+            f"significant",
+            highlight=False,
+        )
+        for claim in summary.claims:
+            ours = "cannot be computed" if claim.ours is None else f"{claim.ours:.1f} %"
+            if claim.low is not None and claim.high is not None:
+                ours += f" ({claim.low:.1f} to {claim.high:.1f})"
+            out.print(
+                f"  {'holds   ' if claim.holds else 'does not'}  {claim.text}; ours: {ours}", highlight=False
+            )
+        out.print(f"page: {summary.page}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -333,15 +348,35 @@ def sensitivity(
     as_json: Json = False,
 ) -> None:
     """Repeat a paper's ranking over the plausible ranges of its assumed parameters (minutes)."""
-    from analysis.spark import session
-    from paper_figures.sensitivity import sensitivity as repeat
+    with _spark(f"{sets} parameter sets of {paper} …") as spark:
+        from paper_figures.sensitivity import sensitivity as repeat
 
+        found = repeat(paper, results, spark, sets, seeds)
+    if as_json:
+        print(json.dumps(found.model_dump()))
+        return
+    out.print(found.text, highlight=False)
+    for row in found.agreement:
+        out.print(
+            f"  {row.title}: median {row.median:g} of {found.orders} "
+            f"({row.lowest} to {row.highest}, {row.sets} sets)",
+            highlight=False,
+        )
+    out.print(f"page: {found.page}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _spark(doing: str) -> Iterator[SparkSession]:
+    """A session for one command. What it needs is imported after it: the JVM starts meanwhile."""
+    from analysis.spark import session
+
+    if err.is_terminal:
+        err.print(f"[dim]{doing}[/dim]", highlight=False)
     spark = session()
     try:
-        summary = repeat(paper, results / "figures" / paper, spark, sets, seeds)
+        yield spark
     finally:
         spark.stop()
-    _show_summary(summary, as_json)
 
 
 @contextmanager

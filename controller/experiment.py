@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from controller.errors import FogscaleError
 from controller.policies import policy_class
-from controller.settings import Ratio, Settings, validated
+from controller.settings import Ratio, Settings, seconds_of, validated
 from controller.testbeds.simulated.settings import Simulation
 from controller.topology import TopologySettings
 
 Origin = Literal["published", "artifact", "measured", "derived", "assumed"]
+
+
+Guards = dict[str, Annotated[float, BeforeValidator(seconds_of)]]
 
 
 class WorkloadSettings(Settings):
@@ -32,7 +35,7 @@ class WorkloadSettings(Settings):
 
 class PolicySettings(Settings):
     parameters: dict[str, Any] = {}
-    guards: dict[str, float] | None = None  # None: those of the experiment
+    guards: Guards | None = None  # None: those of the experiment
     simulation: dict[str, Any] = {}  # what is different for this policy, e.g. the instant style of `ideal`
 
 
@@ -55,7 +58,7 @@ class Experiment(Settings):
     measured_operator: str
     workload: WorkloadSettings
     simulation: Simulation
-    guards: dict[str, float] = {}
+    guards: Guards = {}
     policies: dict[str, PolicySettings]
     seeds: Annotated[int, Field(ge=1)] = 1
     significance: Ratio = 0.05
@@ -68,7 +71,7 @@ class Run(Settings):
     experiment: str
     policy: str
     policy_parameters: dict[str, Any] = {}
-    guards: dict[str, float] = {}
+    guards: Guards = {}
     workload: WorkloadSettings
     seed: Annotated[int, Field(ge=0)]
     topology: TopologySettings
@@ -98,6 +101,8 @@ def load(path: Path) -> Experiment:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FogscaleError(f"cannot read experiment {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise FogscaleError(f"{path} is not a text in UTF-8: name an experiment file") from error
     except yaml.YAMLError as error:
         raise FogscaleError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, Mapping):
@@ -158,9 +163,16 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     result = dict(values)
     for key, change in changes.items():
         below = result.get(key)
-        both = isinstance(below, Mapping) and isinstance(change, Mapping)
-        result[key] = merged(below, change) if both else change  # type: ignore[arg-type]
+        if isinstance(below, Mapping) and isinstance(change, Mapping) and not _is_another(below, change):
+            result[key] = merged(below, change)
+        else:
+            result[key] = change
     return result
+
+
+def _is_another(below: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
+    """Another capacity law shares no settings with the one it replaces."""
+    return "law" in change and change["law"] != below.get("law")
 
 
 def varied(experiment: Experiment, changes: Mapping[str, Any]) -> Experiment:

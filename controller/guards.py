@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from numpy.random import Generator
 
@@ -111,11 +110,11 @@ class FreshMetrics(Guard):
         return super().decide(observation)
 
 
-GUARDS: dict[str, Callable[[Policy, Any], Guard]] = {
-    "warmup_s": lambda policy, seconds: Warmup(policy, float(seconds)),
-    "cooldown_s": lambda policy, seconds: Cooldown(policy, float(seconds)),
+GUARDS: dict[str, Callable[[Policy, float], Guard]] = {
+    "warmup_s": Warmup,
+    "cooldown_s": Cooldown,
     "max_replicas": lambda policy, replicas: Bounds(policy, int(replicas)),
-    "max_metrics_age_s": lambda policy, seconds: FreshMetrics(policy, float(seconds)),
+    "max_metrics_age_s": FreshMetrics,
 }
 """How an experiment names each guard; the value is its one parameter."""
 
@@ -125,5 +124,9 @@ def guarded(policy: Policy, guards: dict[str, float]) -> Policy:
     for name, value in reversed(guards.items()):
         if name not in GUARDS:
             raise FogscaleError(unknown("guard", name, GUARDS))
+        if value < 0:
+            raise FogscaleError(f"guard {name}: {value:g} is below 0; give a duration in seconds")
+        if name == "max_replicas" and (value < 1 or value != int(value)):
+            raise FogscaleError(f"guard {name}: {value:g} is not a number of replicas; give 1 or more")
         policy = GUARDS[name](policy, value)
     return policy

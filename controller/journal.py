@@ -1,16 +1,18 @@
 """The journal of a run: append-only JSON lines, one per turn of the loop.
 
-A line is written with one call, so a crash tears at most the last one; a torn tail is cut off when the
-journal is opened again, and nothing before it is ever rewritten.
+A line is written before the next turn begins, so a crash tears at most the last one; a torn tail is cut off
+when the journal is opened again, and nothing before it is ever rewritten.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
@@ -37,10 +39,26 @@ _RTT_KINDS: dict[str, type[Any]] = {
     "delays": RttDelays,
     "uniform": RttUniform,
 }
-_encode = msgspec.json.Encoder().encode
 
 
-class _ObservationRecord(msgspec.Struct):
+# Records
+
+
+class _Record(msgspec.Struct):
+    kind: str
+
+
+class _Start(_Record):
+    version: int
+    run: dict[str, Any]
+    topology: dict[str, Any]
+
+
+class _Topology(_Record):
+    topology: dict[str, Any]
+
+
+class _Observation(msgspec.Struct):
     """An observation without its topology, which is journalled once and again only when it changes."""
 
     time_s: float
@@ -54,16 +72,26 @@ class _ObservationRecord(msgspec.Struct):
     receipts: tuple[Receipt, ...]
 
 
-class _StepRecord(msgspec.Struct):
-    kind: str
+class _Step(_Record):
     time_s: float
-    observation: _ObservationRecord
+    observation: _Observation
     plan: Plan | None
     waited_s: float
     samples: tuple[Sample, ...]
 
 
-_decode_step = msgspec.json.Decoder(_StepRecord).decode
+class _End(_Record):
+    finished: bool
+    samples: tuple[Sample, ...]
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_kind = msgspec.json.Decoder(_Record).decode
+_decode_start = msgspec.json.Decoder(_Start).decode
+_decode_topology = msgspec.json.Decoder(_Topology).decode
+_decode_step = msgspec.json.Decoder(_Step).decode
+_decode_end = msgspec.json.Decoder(_End).decode
+_UNREADABLE = (msgspec.DecodeError, ValueError, KeyError, TypeError)
 
 
 def topology_record(topology: Topology) -> dict[str, Any]:
@@ -95,34 +123,52 @@ def topology_of(record: Mapping[str, Any]) -> Topology:
 
 def _rtt_of(record: Mapping[str, Any]) -> Rtt:
     if record["kind"] == "scaled":
-        return RttScaled(_rtt_of(record["base"]), record["factor"])
+        return RttScaled(_rtt_of(record["base"]), float(record["factor"]))
     values = {name: value for name, value in record.items() if name != "kind"}
     rtt: Rtt = msgspec.convert(values, _RTT_KINDS[record["kind"]])
     return rtt
 
 
-def _step_line(step: Step) -> bytes:
+def _step_record(step: Step) -> _Step:
     seen = step.observation
-    return _encode(
-        _StepRecord(
-            kind="step",
-            time_s=seen.time_s,
-            observation=_ObservationRecord(
-                seen.time_s,
-                seen.placement,  # type: ignore[arg-type]  # encoded as it is, any mapping will do
-                seen.requested,  # type: ignore[arg-type]
-                seen.operators,  # type: ignore[arg-type]
-                seen.nodes,  # type: ignore[arg-type]
-                seen.measured_s,
-                seen.lag_records,
-                seen.response_time_ms,
-                seen.receipts,
-            ),
-            plan=step.plan,
-            waited_s=step.waited_s,
-            samples=step.samples,
-        )
+    return _Step(
+        kind="step",
+        time_s=seen.time_s,
+        observation=_Observation(
+            seen.time_s,
+            seen.placement,  # type: ignore[arg-type]  # encoded as it is, any mapping will do
+            seen.requested,  # type: ignore[arg-type]
+            seen.operators,  # type: ignore[arg-type]
+            seen.nodes,  # type: ignore[arg-type]
+            seen.measured_s,
+            seen.lag_records,
+            seen.response_time_ms,
+            seen.receipts,
+        ),
+        plan=step.plan,
+        waited_s=step.waited_s,
+        samples=step.samples,
     )
+
+
+def _step_of(record: _Step, topology: Topology) -> Step:
+    seen = record.observation
+    observation = Observation(
+        time_s=seen.time_s,
+        topology=topology,
+        placement=seen.placement,
+        requested=seen.requested,
+        operators=seen.operators,
+        nodes=seen.nodes,
+        measured_s=seen.measured_s,
+        lag_records=seen.lag_records,
+        response_time_ms=seen.response_time_ms,
+        receipts=seen.receipts,
+    )
+    return Step(observation, record.plan, record.waited_s, record.samples)
+
+
+# Reading
 
 
 @dataclass(frozen=True)
@@ -130,7 +176,8 @@ class Recorded:
     """What a journal holds."""
 
     run: dict[str, Any]
-    topology: Topology
+    topology: Topology  # at the start
+    last_topology: Topology
     steps: tuple[Step, ...]
     final_samples: tuple[Sample, ...]
     ended: bool
@@ -149,71 +196,62 @@ def read(path: Path) -> Recorded | None:
     lines, complete_bytes = _whole_lines(path)
     if not lines:
         return None
-    start = _decoded(path, 1, lines[0])
-    if start.get("kind") != "start":
-        raise FogscaleError(f"{path}, line 1: not the start of a journal; move the file away and run again")
-    if start["version"] != VERSION:
-        raise FogscaleError(f"{path}: written in format {start['version']}, this fogscale reads {VERSION}")
-    topology = topology_of(start["topology"])
+    start, topology = _start_of(path, lines[0])
     current = topology
     steps: list[Step] = []
-    final_samples: tuple[Sample, ...] = ()
-    ended = finished = False
+    end: _End | None = None
     for number, line in enumerate(lines[1:], start=2):
-        if line.startswith(b'{"kind":"step"'):
-            steps.append(_step_of(path, number, line, current))
-            continue
-        record = _decoded(path, number, line)
-        if record["kind"] == "topology":
-            current = topology_of(record["topology"])
-        elif record["kind"] == "end":
-            ended, finished = True, record["finished"]
-            final_samples = msgspec.convert(record["samples"], tuple[Sample, ...])
-    return Recorded(start["run"], topology, tuple(steps), final_samples, ended, finished, complete_bytes)
+        try:
+            kind = _decode_kind(line).kind
+            if kind == "step":
+                steps.append(_step_of(_decode_step(line), current))
+            elif kind == "topology":
+                current = topology_of(_decode_topology(line).topology)
+            elif kind == "end":
+                end = _decode_end(line)
+            else:
+                raise ValueError(kind)
+        except _UNREADABLE as error:
+            raise FogscaleError(
+                f"{path}, line {number}: not a journal record; keep the lines before it "
+                f"(head -n {number - 1}) in a new file of that name, or move the file away and run again"
+            ) from error
+    return Recorded(
+        run=start.run,
+        topology=topology,
+        last_topology=current,
+        steps=tuple(steps),
+        final_samples=end.samples if end else (),
+        ended=end is not None,
+        finished=end is not None and end.finished,
+        complete_bytes=complete_bytes,
+    )
 
 
 def _whole_lines(path: Path) -> tuple[list[bytes], int]:
-    content = path.read_bytes() if path.exists() else b""
+    try:
+        content = path.read_bytes() if path.exists() else b""
+    except OSError as error:
+        raise FogscaleError(f"cannot read {path}: {error.strerror}; move it away or use --out") from error
     complete_bytes = content.rfind(b"\n") + 1
-    return content[:complete_bytes].splitlines(), complete_bytes
+    return content[:complete_bytes].split(b"\n")[:-1], complete_bytes
 
 
-def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _start_of(path: Path, line: bytes) -> tuple[_Start, Topology]:
     try:
-        record = msgspec.json.decode(line, type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise _corrupt(path, number) from error
-    if "kind" not in record:
-        raise _corrupt(path, number)
-    return record
+        start = _decode_start(line)
+        if start.kind != "start":
+            raise ValueError(start.kind)
+        if start.version != VERSION:
+            raise FogscaleError(f"{path}: written in format {start.version}, this fogscale reads {VERSION}")
+        return start, topology_of(start.topology)
+    except _UNREADABLE as error:
+        raise FogscaleError(
+            f"{path}, line 1: not the start of a journal; move the file away and run again"
+        ) from error
 
 
-def _step_of(path: Path, number: int, line: bytes, topology: Topology) -> Step:
-    try:
-        record = _decode_step(line)
-    except msgspec.DecodeError as error:
-        raise _corrupt(path, number) from error
-    seen = record.observation
-    observation = Observation(
-        time_s=seen.time_s,
-        topology=topology,
-        placement=seen.placement,
-        requested=seen.requested,
-        operators=seen.operators,
-        nodes=seen.nodes,
-        measured_s=seen.measured_s,
-        lag_records=seen.lag_records,
-        response_time_ms=seen.response_time_ms,
-        receipts=seen.receipts,
-    )
-    return Step(observation, record.plan, record.waited_s, record.samples)
-
-
-def _corrupt(path: Path, number: int) -> FogscaleError:
-    return FogscaleError(
-        f"{path}, line {number}: not a journal record; keep the lines before it "
-        f"(head -n {number - 1}) in a new file of that name, or move the file away and run again"
-    )
+# Writing
 
 
 @dataclass
@@ -223,7 +261,7 @@ class Journal:
     path: Path | None
     recorded: Recorded | None
     lines: list[bytes] = field(default_factory=list)  # only without a file
-    _file: BinaryIO | None = None
+    _file: FileIO | None = None
     _topology: Topology | None = None
 
     @classmethod
@@ -232,31 +270,25 @@ class Journal:
         if path is None:
             journal = cls(None, None)
         else:
+            _check_same_run(path, read(path), run)  # before anything is touched
+            file = _opened_alone(path)
             recorded = read(path)
-            if recorded is not None:
-                _check_same_run(path, recorded, run)
-            journal = cls(path, recorded, _file=_opened_for_append(path, recorded))
-        last_seen = topology
+            file.truncate(recorded.complete_bytes if recorded else 0)
+            journal = cls(path, recorded, _file=file)
         if journal.recorded is None:
-            journal._write(
-                _encode(
-                    {"kind": "start", "version": VERSION, "run": run, "topology": topology_record(topology)}
-                )
-            )
-        elif journal.recorded.steps:
-            last_seen = journal.recorded.steps[-1].observation.topology
-        journal._topology = last_seen
+            journal._write(_Start("start", VERSION, dict(run), topology_record(topology)))
+        journal._topology = journal.recorded.last_topology if journal.recorded else topology
         return journal
 
     def append(self, step: Step) -> None:
         topology = step.observation.topology
         if topology is not self._topology and topology != self._topology:
-            self._write(_encode({"kind": "topology", "topology": topology_record(topology)}))
+            self._write(_Topology("topology", topology_record(topology)))
         self._topology = topology
-        self._write(_step_line(step))
+        self._write(_step_record(step))
 
     def end(self, finished: bool, samples: Iterable[Sample]) -> None:
-        self._write(_encode({"kind": "end", "finished": finished, "samples": tuple(samples)}))
+        self._write(_End("end", finished, tuple(samples)))
         if self._file is not None:
             os.fsync(self._file.fileno())
 
@@ -264,26 +296,41 @@ class Journal:
         if self._file is not None:
             self._file.close()
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, record: _Record) -> None:
+        line = _encode(record)
         if self._file is None:
             self.lines.append(line)
-        else:
-            self._file.write(line + b"\n")
+            return
+        left = memoryview(line + b"\n")
+        try:
+            while left:  # a disk that fills up takes part of a line first, and complains only then
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            raise FogscaleError(
+                f"cannot write {self.path}: {error.strerror}; make room and run the same command again"
+            ) from error
 
 
-def _opened_for_append(path: Path, recorded: Recorded | None) -> BinaryIO:
+def _opened_alone(path: Path) -> FileIO:
+    """Opened to append, by one process at a time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab", buffering=0)  # unbuffered: what was written survives a kill -9
+        file = FileIO(path, "ab")  # unbuffered: what was written survives a kill -9
     except OSError as error:
         raise FogscaleError(
             f"cannot write {path}: {error.strerror}; choose another folder with --out"
         ) from error
-    file.truncate(recorded.complete_bytes if recorded else 0)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # let go when the process ends, however it does
+    except OSError as error:
+        file.close()
+        raise FogscaleError(f"{path} is in use by another fogscale: wait for it, or use --out") from error
     return file
 
 
-def _check_same_run(path: Path, recorded: Recorded, run: Mapping[str, Any]) -> None:
+def _check_same_run(path: Path, recorded: Recorded | None, run: Mapping[str, Any]) -> None:
+    if recorded is None:
+        return
     wanted = msgspec.json.decode(_encode(run))
     for name in sorted({*wanted, *recorded.run}):
         if wanted.get(name) != recorded.run.get(name):

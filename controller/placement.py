@@ -10,7 +10,7 @@ from itertools import count
 from numpy.random import Generator
 
 from controller.errors import FogscaleError
-from controller.model import Observation, Placement, Topology
+from controller.model import Observation, Placement, Plan, Topology
 
 Score = Callable[[Topology, str, tuple[str, ...]], tuple[float, ...]]
 """(topology, node, the operator's other nodes) -> sort key."""
@@ -97,6 +97,15 @@ def resized(observation: Observation, target: Mapping[str, int], choose: NodeCho
         others = sum(len(nodes) for operator, nodes in requested.items() if operator not in target)
         target = _fitted(target, requested, room - others)
     return grown(observation.topology, requested, target, choose)
+
+
+def resize_plan(
+    observation: Observation, target: Mapping[str, int], reasons: list[str], choose: NodeChoice = nearest
+) -> Plan | None:
+    """A plan for the counts wanted, or None where nothing would change (nothing wanted, or no slot left)."""
+    placement = resized(observation, target, choose)
+    unchanged = all(tuple(placement[name]) == tuple(observation.requested[name]) for name in placement)
+    return None if unchanged else Plan(placement, reason="; ".join(reasons))
 
 
 def _fitted(target: Mapping[str, int], requested: Placement, room: int) -> dict[str, int]:

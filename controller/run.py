@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cache
@@ -141,27 +141,29 @@ def execute(
 ) -> Journal:
     """Runs to the end, or goes on where a crashed run in the same folder stopped."""
     prepared = prepare(run)
+    testbed, policy = _ready(prepared)  # what cannot run must not leave a folder behind
     path = None
     if results is not None:
         path = results / run.folder / "journal.jsonl"
         if fresh:
             _set_aside(path)
     journal = Journal.open(path, prepared.header(), prepared.topology)
-    if path is not None:
-        _write_manifest(path.with_name("run.yml"), prepared)
     try:
-        _run_into(prepared, journal, progress)
+        if path is not None:
+            manifest = path.with_name("run.yml")
+            if journal.recorded is None or not manifest.exists():
+                _write_manifest(manifest, prepared)
+        with testbed:
+            loop.run(testbed, policy, journal, progress)
     finally:
         journal.close()
     return journal
 
 
-def _run_into(prepared: Prepared, log: loop.Log, progress: loop.Progress | None = None) -> Prepared:
+def _ready(prepared: Prepared) -> tuple[SimulatedTestbed, Policy]:
     testbed, policy = prepared.testbed(), prepared.policy()
     loop.check_capabilities(policy.needs, testbed.offers, prepared.run.policy, "simulated")
-    with testbed:
-        loop.run(testbed, policy, log, progress)
-    return prepared
+    return testbed, policy
 
 
 def _set_aside(path: Path) -> None:
@@ -201,18 +203,26 @@ def _commit() -> str | None:
 
 def run_of(folder: Path) -> Run:
     """The run whose manifest lies in a folder."""
+    path = folder / "run.yml"
     try:
-        manifest = yaml.safe_load((folder / "run.yml").read_text(encoding="utf-8"))
+        manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FogscaleError(
             f"{folder} holds no run ({error.strerror}: run.yml): name a folder seed=…"
         ) from error
-    return validated(Run, manifest["run"], str(folder / "run.yml"))
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise FogscaleError(f"{path} is damaged: run the experiment again with --fresh") from error
+    if not isinstance(manifest, Mapping) or "run" not in manifest:
+        raise FogscaleError(f"{path} describes no run: run the experiment again with --fresh")
+    return validated(Run, manifest["run"], str(path))
 
 
 def simulate(run_json: str) -> tuple[dict[str, Any], list[Sample]]:
     """One run of a campaign, from a JSON document, with the journal in memory only."""
     run = Run.model_validate_json(run_json)
     log = SampleLog()
-    prepared = _run_into(prepare(run), log)
+    prepared = prepare(run)
+    testbed, policy = _ready(prepared)
+    with testbed:
+        loop.run(testbed, policy, log)
     return prepared.header(), log.samples

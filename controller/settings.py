@@ -17,7 +17,7 @@ def seconds_of(value: Any) -> Any:
     """A duration: a number of seconds, or a text such as '2 min'."""
     if not isinstance(value, str):
         return value
-    match = re.fullmatch(r"\s*([-+.\deE]+)\s*([a-zA-Zµ]*)\s*", value)
+    match = re.fullmatch(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([a-zA-Zµ]*)\s*", value)
     if match is None:
         raise ValueError(f"'{value}' is not a duration: write a number of seconds or e.g. '2 min'")
     number, unit = match.groups()
@@ -32,7 +32,7 @@ Ratio = Annotated[float, Field(ge=0, le=1)]
 
 
 class Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, validate_default=True)
 
     @model_validator(mode="before")
     @classmethod

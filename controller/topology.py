@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated
 
 from pydantic import Field, model_validator
@@ -56,6 +57,10 @@ class RttSettings(Settings):
             if values is not None:
                 _check_names(kind, set(values), nodes)
         if self.coordinates_ms is not None:
+            if len({len(position) for position in self.coordinates_ms.values()}) > 1:
+                raise FogscaleError(
+                    "rtt_ms.coordinates_ms: give every node as many coordinates as the others"
+                )
             return RttCoordinates(self.coordinates_ms)
         if self.delays_ms is not None:
             return RttDelays(self.delays_ms)
@@ -72,6 +77,8 @@ class TopologySettings(Settings):
         node_names = tuple(node.name for node in self.nodes)
         _check_distinct("node", node_names)
         _check_dag(self.operators)
+        if self.elastic and self.rtt_ms.uniform_ms is None:
+            raise FogscaleError("an elastic topology creates nodes nobody has named: use rtt_ms.uniform_ms")
         return Topology(
             nodes=tuple(Node(**node.model_dump()) for node in self.nodes),
             operators=tuple(Operator(**operator.model_dump()) for operator in self.operators),
@@ -153,10 +160,16 @@ def start_placement(
         if operator.name not in pins
     }
     for operator in topology.operators:
-        replicas = target.get(operator.name, operator.n_min)
+        replicas = target.get(operator.name, len(empty[operator.name]))
         if replicas < operator.n_min or (operator.n_max is not None and replicas > operator.n_max):
             raise FogscaleError(
                 f"start: {replicas} replicas of '{operator.name}' are outside "
                 f"{operator.n_min}..{operator.n_max}"
+            )
+    taken = Counter(node for pinned in pins.values() for node in pinned)
+    for host in topology.nodes:
+        if taken[host.name] > host.slots:
+            raise FogscaleError(
+                f"pins: node '{host.name}' has {host.slots} slots, pinned are {taken[host.name]}"
             )
     return dict(grown(topology, empty, target, nearest))

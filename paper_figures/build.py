@@ -65,16 +65,14 @@ def build(paper: str, out: Path, spark: SparkSession, seeds: int | None = None) 
     numbers = range(1, (seeds or experiment.seeds) + 1)
     results = _results(spark, cases_of(source, experiment, published, numbers), published, experiment)
     tables = _write_tables(results, folder)
-    found = write_page(
-        folder, published, experiment, results, tables_of(source, tables, folder), figures(source, tables, folder),
-        source,
-    )  # fmt: skip
+    shown = tables_of(source, tables, folder), figures(source, tables, folder)
+    page = write_page(folder, source, published, experiment, results, *shown)
     summary = Summary(
         orders=counted(results.orders),
         claims=results.claims,
         seeds=len(numbers),
         cpu_s=round(cpu_seconds() - before_s, 1),
-        page=found,
+        page=page,
     )
     (folder / "summary.json").write_text(json.dumps(summary.model_dump(), indent=2) + "\n", encoding="utf-8")
     return summary

@@ -70,7 +70,8 @@ def paper_module(folder: Path, stem: str) -> ModuleType | None:
     if not path.exists():
         return None
     spec = importlib.util.spec_from_file_location(f"paper_figures.{folder.name}.{stem}", path)
-    assert spec is not None and spec.loader is not None  # the file exists and is Python
+    assert spec is not None
+    assert spec.loader is not None  # the file exists and is Python
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -1,9 +1,10 @@
 """What is not reproduced, said in words whose numbers come from the results.
 
 The text of a doubt is a template that may use
-    ours.<policy>.<metric>, published.<policy>.<metric>, variations.<name>.<policy>.<metric>   means over seeds
-    setting("simulation.….duration_s"), span_s                                               of the experiment
-    number | fixed(1)                                                                        with one digit
+    ours.<policy>.<metric>, variations.<name>.<policy>.<metric>    our means over all seeds
+    published.<policy>.<metric>                                    of the published table
+    setting("simulation.….duration_s"), span_s                     of the experiment
+    number | fixed(1)                                              with one digit
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from controller.errors import FogscaleError
 from controller.experiment import Experiment
 from paper_figures.campaign import BASE
+from paper_figures.orders import judged_orders, records
 from paper_figures.published import Doubt, Published
 
 
@@ -25,14 +27,14 @@ from paper_figures.published import Doubt, Published
 class Explained:
     title: str
     text: str
-    orders: pd.DataFrame  # not reproduced, by the metrics it bears on
+    orders: list[dict[str, Any]]  # not reproduced; `without` is the verdict without the mechanism, or None
+    settled: int | None  # how many of them agree without it
 
 
 def explained(
     published: Published, experiment: Experiment, metrics: pd.DataFrame, orders: pd.DataFrame, span_s: float
 ) -> list[Explained]:
-    """Every doubt with its numbers, and the orders that are not reproduced by its metrics."""
-    missed = orders[orders["verdict"] != "agree"]
+    """Every doubt with its numbers, and the orders it bears on that are not reproduced."""
     names = {
         "ours": means(metrics, BASE),
         "published": published.table,
@@ -40,9 +42,36 @@ def explained(
         "setting": lambda path: setting(experiment, path),
         "span_s": span_s,
     }
+    found = []
+    for doubt in published.doubts:
+        missed = _missed(doubt, published, metrics, orders, experiment.significance)
+        settled = None if doubt.variation is None else sum(order["without"] == "agree" for order in missed)
+        found.append(Explained(doubt.title, _filled(doubt, names), missed, settled))
+    return found
+
+
+def unexplained(orders: pd.DataFrame, published: Published) -> list[dict[str, Any]]:
+    """Orders that are not reproduced and that no doubt bears on."""
     return [
-        Explained(doubt.title, _filled(doubt, names), missed[missed["metric"].isin(doubt.metrics)])
-        for doubt in published.doubts
+        order
+        for order in records(orders[orders["verdict"] != "agree"])
+        if not any(doubt.covers(order["metric"], order["a"], order["b"]) for doubt in published.doubts)
+    ]
+
+
+def _missed(
+    doubt: Doubt, published: Published, metrics: pd.DataFrame, orders: pd.DataFrame, level: float
+) -> list[dict[str, Any]]:
+    without: list[str | None] = [None] * len(orders)
+    if doubt.variation is not None:
+        runs = metrics[metrics["variation"] == doubt.variation]
+        without = judged_orders(runs, published, level)[
+            "verdict"
+        ].tolist()  # the same pairs in the same order
+    return [
+        {**order, "without": verdict}
+        for order, verdict in zip(records(orders), without, strict=True)
+        if order["verdict"] != "agree" and doubt.covers(order["metric"], order["a"], order["b"])
     ]
 
 
@@ -62,7 +91,7 @@ def setting(experiment: Experiment, path: str) -> Any:
 
 
 def _filled(doubt: Doubt, names: Mapping[str, Any]) -> str:
-    environment = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701  # the page escapes
+    environment = Environment(undefined=StrictUndefined, autoescape=False)  # the page escapes
     environment.filters["fixed"] = lambda value, digits: f"{value:,.{digits}f}"
     try:
         return " ".join(environment.from_string(doubt.text).render(names).split())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -50,3 +51,8 @@ def counted(orders: pd.DataFrame) -> dict[str, int]:
     """How many orders agree, disagree and are not significant."""
     counts = orders["verdict"].value_counts()
     return {verdict: int(counts.get(verdict, 0)) for verdict in VERDICTS}
+
+
+def records(orders: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame as dictionaries by column name."""
+    return [{str(name): value for name, value in row.items()} for row in orders.to_dict("records")]

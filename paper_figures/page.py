@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
@@ -16,8 +17,8 @@ from analysis.tables import text
 from controller.experiment import Experiment
 from paper_figures.campaign import BASE, NOT_A_SETTING, paper_module
 from paper_figures.claims import judged_claims
-from paper_figures.doubts import explained, setting
-from paper_figures.orders import counted, judged_orders
+from paper_figures.doubts import explained, setting, unexplained
+from paper_figures.orders import counted, judged_orders, records
 from paper_figures.parts import Part, written
 from paper_figures.published import Published
 
@@ -29,12 +30,12 @@ SENSITIVITY = "sensitivity.json"  # what an earlier `make sensitivity` left besi
 
 def write_page(
     folder: Path,
+    source: Path,
     published: Published,
     experiment: Experiment,
     results: Results,
     tables: Sequence[Part],
     figures: Sequence[Part],
-    source: Path,
 ) -> Path:
     """Writes the tables that every paper has, and the page."""
     orders = orders_table(results.orders, published)
@@ -56,7 +57,7 @@ def write_page(
         variations=written(robust, "variations", "The ranking under other assumptions", "", folder).frame,
         parameters=written(parameters, "parameters", "Free parameters and their origin", "", folder).frame,
         doubts=doubts,
-        unexplained=_unexplained(results.orders, published),
+        unexplained=unexplained(results.orders, published),
         sensitivity=_read_json(folder / SENSITIVITY),
         level=experiment.significance,
     )
@@ -71,7 +72,7 @@ def rendered(template: str, **names: Any) -> str:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["cell"] = text
-    environment.globals.update(labels=LABELS, shown=shown)
+    environment.globals.update(labels=LABELS, shown=shown, numeric=_numeric_columns)
     return environment.get_template(template).render(names)
 
 
@@ -81,6 +82,17 @@ def shown(metric: str, value: float | None) -> str:
         return "–"
     label = LABELS.get(metric)
     return label.text(value) if label else text(value)
+
+
+def _numeric_columns(frame: pd.DataFrame) -> list[bool]:
+    """Which columns read as numbers, with or without an interval, and stand best on the right."""
+    number = r"[−-]?[\d.,]+( ± [\d.,]+)?"
+    columns = (frame.iloc[:, place] for place in range(frame.shape[1]))
+    return [
+        pd.api.types.is_numeric_dtype(column)
+        or all(isinstance(value, str) and re.fullmatch(number, value) for value in column)
+        for column in columns
+    ]
 
 
 def orders_table(orders: pd.DataFrame, published: Published) -> pd.DataFrame:
@@ -177,17 +189,7 @@ def _value_text(value: Any) -> str:
 
 def _matrix(orders: pd.DataFrame, published: Published) -> list[tuple[str, list[dict[str, Any]]]]:
     """Metric -> its pairs, in the order of the columns."""
-    return [
-        (metric, orders[orders["metric"] == metric].to_dict("records"))  # type: ignore[misc]
-        for metric in published.metrics
-    ]
-
-
-def _unexplained(orders: pd.DataFrame, published: Published) -> list[dict[str, Any]]:
-    """Orders that are not reproduced and that no doubt speaks of."""
-    known = {metric for doubt in published.doubts for metric in doubt.metrics}
-    missed = orders[(orders["verdict"] != "agree") & ~orders["metric"].isin(known)]
-    return missed.to_dict("records")  # type: ignore[return-value]
+    return [(metric, records(orders[orders["metric"] == metric])) for metric in published.metrics]
 
 
 def _read_json(path: Path) -> Any:

@@ -1,8 +1,8 @@
 """The figures and tables of a paper: every file figure_*.py and table_*.py of its folder, in order of name.
 
-A figure's file has load(tables) -> frame and draw(frame) -> Figure, a table's only load(tables) -> frame; tables is
-the folder with metrics.parquet (one row per run), series.parquet (runs over time) and orders.parquet. The first line
-of a file's docstring is the title, the rest the caption.
+A figure's file has load(tables) -> frame and draw(frame) -> Figure, a table's only load(tables) -> frame.
+There, tables is the folder with metrics.parquet (one row per run), series.parquet (runs over time) and
+orders.parquet. The first line of a file's docstring is the title, the rest the caption.
 """
 
 from __future__ import annotations

@@ -69,11 +69,16 @@ class Variation(Settings):
 
 
 class Doubt(Settings):
-    """A mechanism in doubt: which metrics it bears on, and a text whose numbers are filled in when built."""
+    """A mechanism in doubt: which orders it bears on, and a text whose numbers are filled in when built."""
 
     title: str
     metrics: tuple[Metric, ...] = ()
+    policies: tuple[Policy, ...] = ()  # one of a pair has to be among these; none: any pair
+    variation: str | None = None  # the one without the mechanism: does it reproduce those orders?
     text: str  # a Jinja template; see paper_figures.doubts
+
+    def covers(self, metric: Metric, a: Policy, b: Policy) -> bool:
+        return metric in self.metrics and (not self.policies or a in self.policies or b in self.policies)
 
 
 class Published(Settings):
@@ -100,6 +105,10 @@ class Published(Settings):
             for policy in (claim.change.of, claim.change.against):
                 if policy not in self.table:
                     raise ValueError(f"claim '{claim.text}': {unknown('policy', policy, self.table)}")
+        known = [variation.name for variation in self.variations if variation.policies is None]
+        for doubt in self.doubts:
+            if doubt.variation is not None and doubt.variation not in known:
+                raise ValueError(f"doubt '{doubt.title}': {unknown('variation', doubt.variation, known)}")
         return self
 
     @property

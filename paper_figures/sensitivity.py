@@ -1,7 +1,7 @@
 """`make sensitivity`: how much of the ranking survives over everything the assumed parameters could be.
 
-Parameter sets come from a scrambled Halton sequence: it fills the ranges evenly, and so does each beginning of it,
-which is why the variations (other capacity laws, mechanisms in doubt) can repeat the first sets only.
+Parameter sets come from a scrambled Halton sequence: it fills the ranges evenly, and so does each beginning
+of it, which is why the variations (other capacity laws, mechanisms in doubt) can repeat the first sets only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controller.experiment import load as load_experiment
 from paper_figures.build import figures_folder
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.cpu import cpu_seconds
-from paper_figures.orders import counted, judged_orders
+from paper_figures.orders import VERDICTS, counted, judged_orders
 from paper_figures.page import SENSITIVITY
 from paper_figures.published import Published, Variation, paper_folder
 from paper_figures.published import load as load_published
@@ -113,7 +113,7 @@ def _cases(
         None,
         *(variation for variation in published.variations if variation.repeated_over_sets),
     ]
-    repeated = min(len(drawn), max(4, len(drawn) // SHARE_REPEATED))
+    repeated = min(len(drawn), max(2, len(drawn) // SHARE_REPEATED))
     cases = []
     for variation in variations:
         chosen = drawn if variation is None else drawn[:repeated]
@@ -126,11 +126,12 @@ def _cases(
 
 def orders_by_set(metrics: pd.DataFrame, published: Published, level: float) -> pd.DataFrame:
     """The judged orders of every variation and set."""
-    judged = []
-    for (variation, number), runs in metrics.groupby(["variation", "set"], sort=False):
-        orders = judged_orders(runs, published, level)
-        judged.append(orders[["metric", "a", "b", "verdict"]].assign(variation=variation, set=number))
-    return pd.concat(judged, ignore_index=True)
+    judged = {
+        case: judged_orders(runs, published, level)
+        for case, runs in metrics.groupby(["variation", "set"], sort=False)
+    }
+    orders = pd.concat(judged, names=["variation", "set"]).reset_index(["variation", "set"])
+    return orders[["variation", "set", "metric", "a", "b", "verdict"]].reset_index(drop=True)
 
 
 def agreement_by_set(orders: pd.DataFrame) -> pd.DataFrame:
@@ -143,13 +144,11 @@ def agreement_by_set(orders: pd.DataFrame) -> pd.DataFrame:
 
 
 def order_frequency(orders: pd.DataFrame) -> pd.DataFrame:
-    """In which share of the base's sets each order agrees and disagrees."""
+    """In which share of the base's sets each order agrees, disagrees or is not significant."""
     base = orders[(orders["variation"] == BASE) & (orders["set"] > 0)]
-    shares = base.groupby(["metric", "a", "b"], sort=False)["verdict"].value_counts(normalize=True)
-    table = shares.unstack(fill_value=0.0).reindex(
-        columns=["agree", "disagree", "not_significant"], fill_value=0.0
-    )
-    return table.reset_index().rename_axis(columns=None)
+    for verdict in VERDICTS:
+        base = base.assign(**{verdict: base["verdict"] == verdict})
+    return base.groupby(["metric", "a", "b"], sort=False)[list(VERDICTS)].mean().reset_index()
 
 
 def correlation(agreement: pd.DataFrame, drawn: Sequence[Drawn]) -> pd.DataFrame:
@@ -197,12 +196,13 @@ def _summaries(agreement: pd.DataFrame, published: Published) -> list[Agreement]
                 highest=int(drawn.max()),
             )
         )
-    return sorted(found, key=lambda agreement: agreement.variation != BASE)
+    order = list(titles)
+    return sorted(found, key=lambda agreement: order.index(agreement.variation))
 
 
 def _in_words(base: Agreement, orders: int) -> str:
     return (
-        f"Over {base.sets} parameter sets drawn from the declared ranges, {base.median:g} of {orders} orders agree in "
-        f"the median (half of the sets: {base.lower_quartile:g} to {base.upper_quartile:g}; all: {base.lowest} to "
-        f"{base.highest}). The calibration itself has {base.calibrated} with as many seeds."
+        f"Over {base.sets} parameter sets drawn from the declared ranges, {base.median:g} of {orders} orders "
+        f"agree in the median (half of the sets: {base.lower_quartile:g} to {base.upper_quartile:g}; all: "
+        f"{base.lowest} to {base.highest}). The calibration itself has {base.calibrated} with as many seeds."
     )

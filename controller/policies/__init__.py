@@ -11,7 +11,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, get_type_hints
 
@@ -59,9 +59,19 @@ class MemorylessPolicy:
 def _discover() -> None:
     for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
         if not module.name.rpartition(".")[2].startswith("_"):
-            importlib.import_module(module.name)
+            _load(module.name, partial(importlib.import_module, module.name))
     for entry in entry_points(group="fogscale.policies"):
-        entry.load()
+        _load(f"{entry.name} ({entry.value})", entry.load)
+
+
+def _load(name: str, load: Callable[[], Any]) -> None:
+    try:
+        load()
+    except FogscaleError:
+        raise
+    except Exception as error:  # somebody else's file can fail in any way; the user needs to know which one
+        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+        raise FogscaleError(f"the policy {name} cannot be imported ({reason}): mend or remove it") from error
 
 
 def names() -> tuple[str, ...]:

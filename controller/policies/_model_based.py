@@ -17,7 +17,7 @@ from controller.model import (
     Topology,
 )
 from controller.models.mst import Measurement, MstModel, calibrated
-from controller.placement import NodeChoice, grown, largest_rtt_ms, nearest, resized
+from controller.placement import NodeChoice, grown, largest_rtt_ms, nearest, resize_plan
 from controller.policies import parameter
 
 
@@ -71,12 +71,7 @@ class ModelBased:
             if wanted != running:
                 target[operator.name] = wanted
                 reasons.append(f"{operator.name} {wanted - running:+d}: {reason}")
-        if not target:
-            return None
-        placement = resized(observation, target, self.choose)
-        if placement == dict(observation.requested):
-            return None
-        return Plan(placement, reason="; ".join(reasons))
+        return resize_plan(observation, target, reasons, self.choose)
 
     def is_root_of_back_pressure(self, operator: Operator, observation: Observation) -> bool:
         """Algorithm 1: all its upstream operators suffer high back pressure, itself does not."""

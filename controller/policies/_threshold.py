@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from numpy.random import Generator
 
 from controller.model import Capabilities, Capability, Observation, Operator, Plan, Topology
-from controller.placement import NodeChoice, nearest, resized
+from controller.placement import NodeChoice, nearest, resize_plan
 from controller.policies import parameter
 
 
@@ -34,12 +34,7 @@ class CpuThreshold:
             if change:
                 target[operator.name] = len(observation.requested[operator.name]) + change
                 reasons.append(f"{operator.name} {change:+d}: CPU at {cpu_ratio:.0%}")
-        if not target:
-            return None
-        placement = resized(observation, target, self.choose)
-        if placement == dict(observation.requested):
-            return None
-        return Plan(placement, reason="; ".join(reasons))
+        return resize_plan(observation, target, reasons, self.choose)
 
     def _change(self, operator: Operator, replicas: int, cpu_ratio: float) -> int:
         if cpu_ratio > self.high_cpu_ratio and (operator.n_max is None or replicas < operator.n_max):

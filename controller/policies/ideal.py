@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller.model import Capabilities, Capability, Observation, Plan
-from controller.placement import nearest, resized
+from controller.placement import resize_plan
 from controller.policies import MemorylessPolicy, parameter, register
 
 
@@ -34,9 +34,7 @@ class Ideal(MemorylessPolicy):
             if wanted != len(observation.requested[operator.name]):
                 target[operator.name] = wanted
                 reasons.append(f"{operator.name} {wanted} for {rate_per_s:.0f} records/s")
-        if not target:
-            return None
-        return Plan(resized(observation, target, choose=nearest), reason="; ".join(reasons))
+        return resize_plan(observation, target, reasons)
 
 
 def smallest_sufficient(capacity_per_s: tuple[float, ...], rate_per_s: float) -> int:

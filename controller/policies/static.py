@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller.model import Capabilities, Observation, Plan
-from controller.placement import resized
+from controller.placement import resize_plan
 from controller.policies import MemorylessPolicy, parameter, register
 
 
@@ -24,9 +24,5 @@ class Static(MemorylessPolicy):
             for operator in observation.topology.operators
             if operator.name in self.replicas
         }
-        if all(len(observation.requested[name]) == wanted for name, wanted in target.items()):
-            return None
-        placement = resized(observation, target)
-        if placement == dict(observation.requested):
-            return None
-        return Plan(placement, reason="fixed: " + ", ".join(f"{name} {n}" for name, n in target.items()))
+        fixed = ", ".join(f"{name} {replicas}" for name, replicas in target.items())
+        return resize_plan(observation, target, [f"fixed: {fixed}"])

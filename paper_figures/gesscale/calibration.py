@@ -69,8 +69,12 @@ def capacity_law(
     if law == "usl":
         contention, crosstalk = usl_coefficients(beta, len(shape))
         return UniversalScalability(
-            law="usl", per_replica_per_s=scale, contention=contention, crosstalk=crosstalk, half_rtt_ms=half_rtt_ms
-        )  # fmt: skip
+            law="usl",
+            per_replica_per_s=scale,
+            contention=contention,
+            crosstalk=crosstalk,
+            half_rtt_ms=half_rtt_ms,
+        )
     return Table(law="table", measured_per_s=tuple(scale * step for step in shape), half_rtt_ms=half_rtt_ms)
 
 

@@ -1,8 +1,9 @@
 """Figure 3: throughput before, during and after a reconfiguration.
 
-A small experiment of its own (reconfiguration.yml): the load exceeds what two replicas can do at 650 s, Gesscale
-sees back pressure twice and restarts the job, nothing is processed for 120 s, and three replicas then work off
-what Kafka has buffered. The paper's restart begins at 800 s; ours when two observations 60 s apart have shown it.
+A small experiment of its own (reconfiguration.yml): the load exceeds what two replicas can do at 650 s,
+Gesscale sees back pressure twice and restarts the job, nothing is processed for 120 s, and three replicas
+then work off what Kafka has buffered. The paper's restart begins at 800 s; ours when two observations 60 s
+apart have shown back pressure.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ def _mark_stop(axis: Axes, run: pd.DataFrame) -> None:
     end_s = run["time_s"].iloc[min(running_again, stopped.size - 1)]
     axis.axvspan(begin_s, end_s, color="#C4513A", alpha=0.12, linewidth=0)
     axis.annotate(
-        f"stopped for {end_s - begin_s:.0f} s", ((begin_s + end_s) / 2, 0.5), xycoords=("data", "axes fraction"),
-        ha="center", va="center", fontsize=7, rotation=90,
-    )  # fmt: skip
+        f"stopped for {end_s - begin_s:.0f} s",
+        ((begin_s + end_s) / 2, 0.5),
+        xycoords=("data", "axes fraction"),
+        ha="center",
+        va="center",
+        fontsize=7,
+        rotation=90,
+    )

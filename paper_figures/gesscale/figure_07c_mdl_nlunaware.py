@@ -1,6 +1,7 @@
 """Figure 7c: MDL-NLUnaware over the two taxi days.
 
-The first seed. Several replicas may leave at once, but nodes are drawn at random and the model knows no delays.
+The first seed. Several replicas may leave at once, but nodes are drawn at random and the model knows no
+delays.
 """
 
 from __future__ import annotations

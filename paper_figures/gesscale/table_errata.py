@@ -1,7 +1,8 @@
 """Erratum: Algorithm 4 as printed, and as §IV-D describes it in words.
 
-Line 5 of Algorithm 4 asks for MST ≤ IR before a replica is removed. To the letter, nothing that has spare capacity
-is ever removed, so that the job stays at the size of its peak; the published values belong to the words.
+Line 5 of Algorithm 4 asks for MST ≤ IR before a replica is removed. To the letter, nothing that has spare
+capacity is ever removed, so that the job stays at the size of its peak; the published values belong to the
+words.
 """
 
 from __future__ import annotations

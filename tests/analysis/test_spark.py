@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,32 +95,55 @@ def test_the_environment_is_left_as_it_was(monkeypatch):
 
 
 JOB = """
+from pathlib import Path
 from analysis.spark import session
+from pyspark import SparkContext
 from pyspark.sql import functions as F
 spark = session(master="local[1]")
 def same(batches):
     yield from batches
 rows = spark.range(5).mapInArrow(same, "id long").agg(F.sum("id")).collect()
-print(rows[0][0], spark.sparkContext._jvm.System.getProperty("java.version"))
+maps = Path(f"/proc/{SparkContext._gateway.proc.pid}/maps")
+is_mapped = maps.exists() and "spark.jsa" in maps.read_text()
+print(rows[0][0], spark.sparkContext._jvm.System.getProperty("java.version"), is_mapped)
 """
 
 
-@pytest.mark.spark
-def test_a_job_runs_on_the_bundled_java_without_a_word_on_the_terminal(tmp_path):
-    """In a process of its own, since this one may have a JVM; with what spark-class needs, but no java."""
+@pytest.fixture
+def without_java(tmp_path):
+    """Runs Python where the PATH has what spark-class needs, but no java."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("bash", "dirname", "ps", "env", "uname", "head", "printf"):
-        for folder in ("/bin", "/usr/bin"):
-            if Path(folder, name).exists() and not (tools / name).exists():
-                (tools / name).symlink_to(Path(folder, name))
+        if found := shutil.which(name):
+            (tools / name).symlink_to(found)
     environment = {"PATH": str(tools), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", JOB],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    total, version = run.stdout.split()
-    assert (total, version.split(".")[0]) == ("10", "21")
-    assert run.stderr == ""
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", *arguments],
+            env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    return run
+
+
+@pytest.mark.spark
+def test_a_job_runs_on_the_bundled_java_without_a_word_on_the_terminal(without_java, tmp_path):
+    total, version, is_mapped = without_java("-c", JOB)
+    assert (total, version.split(".")[0], is_mapped) == ("10", "21", "False")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "tools"]  # nothing left lying about
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(), reason="only Linux tells which files a process maps"
+)
+def test_a_prepared_machine_starts_from_the_archive(without_java):
+    (archive,) = without_java("-m", "analysis.spark")
+    assert Path(archive).stat().st_size > 10_000_000
+    total, _version, is_mapped = without_java("-c", JOB)
+    assert (total, is_mapped) == ("10", "True")

@@ -262,6 +262,34 @@ def test_stays_within_the_slots_where_there_are_fewer_than_wanted(name, tmp_path
     assert max(len(step.observation.requested["map"]) for step in recorded.steps) <= 3
 
 
+def test_goes_on_through_faults(name, tmp_path):
+    """A node is lost with its replica, metrics are lost for a while, the network becomes slow."""
+    values = run_values(name, tmp_path)
+    faults = [
+        {"kind": "node_loss", "at_s": 420, "for_s": 900, "node": "fog2", "recovery_s": 20},
+        {"kind": "lost_metrics", "at_s": 700, "for_s": 200},
+        {"kind": "slow_network", "at_s": 1000, "for_s": 300, "rtt_factor": 3},
+        {"kind": "failed_savepoint", "at_s": 1200, "for_s": 200},
+    ]
+    simulation = values["simulation"] | {"faults": faults, "drain_limit_s": 36_000}
+    prepared = prepared_for(name, UP_AND_DOWN_PER_S, tmp_path, simulation=simulation)
+    recorded = recorded_run(prepared, tmp_path / "journal.jsonl")
+    check_plans(recorded.steps)
+    assert recorded.finished
+
+
+def test_works_where_nodes_can_be_created(name, tmp_path):
+    """Two nodes for map, the load asks for four replicas, and there is no n_max."""
+    topology = run_values(name, tmp_path)["topology"]
+    topology |= {"nodes": topology["nodes"][:3], "rtt_ms": {"uniform_ms": 10}, "elastic": True}
+    topology["operators"][1].pop("n_max")
+    prepared = prepared_for(name, UP_AND_DOWN_PER_S, tmp_path, topology=topology)
+    recorded = recorded_run(prepared, tmp_path / "journal.jsonl")
+    assert recorded.finished
+    if prepared.policy().needs:
+        assert max(len(step.observation.requested["map"]) for step in recorded.steps) >= 3
+
+
 @pytest.mark.parametrize("extreme", [0.0, 1.0])
 def test_never_leaves_the_bounds_whatever_it_sees(prepared, observations, extreme):
     """Everything idle while a single replica runs, everything at its limit on all five nodes."""
@@ -367,7 +395,17 @@ def test_decides_without_clock_files_network_or_foreign_randomness(prepared, obs
         monkeypatch.setattr(time, clock, forbidden)
     for source in ("random", "randint", "choice", "shuffle", "uniform", "gauss", "sample", "randrange"):
         monkeypatch.setattr(random, source, forbidden)
-    for source in ("random", "rand", "randint", "choice", "normal", "uniform", "default_rng", "shuffle", "poisson"):
+    for source in (
+        "random",
+        "rand",
+        "randint",
+        "choice",
+        "normal",
+        "uniform",
+        "default_rng",
+        "shuffle",
+        "poisson",
+    ):
         monkeypatch.setattr(np.random, source, forbidden)
     monkeypatch.setattr(os, "urandom", forbidden)
     monkeypatch.setattr(socket, "socket", forbidden)
@@ -380,7 +418,7 @@ def test_decides_without_clock_files_network_or_foreign_randomness(prepared, obs
 
 
 def test_imports_nothing_that_tells_the_time_or_reaches_outside(name):
-    """The check above sees what ran; this one sees the rest, such as datetime.now, which cannot be patched."""
+    """The check above sees what ran; this one sees the rest, such as datetime.now, beyond any patch."""
     for base in policies.policy_class(name).__mro__:
         source = inspect.getsourcefile(base) if base.__module__.startswith("controller.") else None
         if source is None:

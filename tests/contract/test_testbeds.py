@@ -1,4 +1,4 @@
-"""What every testbed promises. A testbed joins by a builder in TESTBEDS; the checks know only the contract."""
+"""What every testbed promises. A testbed joins by a case in TESTBEDS; the checks know only the contract."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,7 +13,7 @@ from controller.journal import Journal
 from controller.loop import run
 from controller.model import Capability, Observation, Plan
 from tests.support.jobs import placed
-from tests.support.runs import testbed as simulated
+from tests.support.runs import simulated
 
 RATES_PER_S = [60] * 300 + [260] * 420 + [40] * 480  # over and under what two replicas at 100 can do
 NOISE = {"relative": 0.03, "cpu_relative": 0.1, "settling_factor": 3, "stale_ratio": 0.1}
@@ -186,7 +186,9 @@ def test_a_plan_for_what_is_already_so_changes_nothing(testbed):
         pytest.param(Plan(placed("fog1", "fog1")), "fog1 has 1 slots", id="two replicas in one slot"),
         pytest.param(Plan({"map": ("fog1", "fog2")}), "every operator", id="operators left out"),
         pytest.param(
-            Plan({**placed("fog1"), "reduce": ("fog2",)}), "every operator", id="an operator that does not exist"
+            Plan({**placed("fog1"), "reduce": ("fog2",)}),
+            "every operator",
+            id="an operator that does not exist",
         ),
         pytest.param(Plan(placed()), "outside 1..5", id="fewer than n_min"),
         pytest.param(

@@ -18,7 +18,9 @@ GESSCALE = ROOT / "paper_figures" / "gesscale" / "experiment.yml"
 def values(tmp_path):
     """An experiment on the chain of tests/support: two policies, three seeds."""
     run = run_values("gesscale", load_csv(tmp_path, [100.0] * 10))
-    shared = {key: run[key] for key in ("workload", "topology", "start", "pins", "measured_operator", "simulation")}
+    shared = {
+        key: run[key] for key in ("workload", "topology", "start", "pins", "measured_operator", "simulation")
+    }
     return {
         "name": "small",
         **shared,
@@ -70,7 +72,10 @@ def changed(values, path, value):
             id="unknown key further down",
         ),
         pytest.param(
-            "simulation.reconfiguration.style", "restrat", "simulation.reconfiguration.style", id="unknown style"
+            "simulation.reconfiguration.style",
+            "restrat",
+            "simulation.reconfiguration.style",
+            id="unknown style",
         ),
         pytest.param(
             "simulation.capacity.map",
@@ -79,7 +84,10 @@ def changed(values, path, value):
             id="unknown law",
         ),
         pytest.param(
-            "simulation.capacity.map.per_replica", 100, "did you mean per_replica_per_s?", id="unknown key of a law"
+            "simulation.capacity.map.per_replica",
+            100,
+            "did you mean per_replica_per_s?",
+            id="unknown key of a law",
         ),
         pytest.param(
             "simulation.capacity",
@@ -122,15 +130,23 @@ def changed(values, path, value):
             id="unknown parameter",
         ),
         pytest.param(
-            "policies.gesscale.parameters.n_min", "two", "parameter 'n_min' of policy 'gesscale'", id="no number"
+            "policies.gesscale.parameters.n_min",
+            "two",
+            "parameter 'n_min' of policy 'gesscale'",
+            id="no number",
         ),
-        pytest.param("guards.warmup", 60, "unknown guard 'warmup': did you mean warmup_s?", id="unknown guard"),
+        pytest.param(
+            "guards.warmup", 60, "unknown guard 'warmup': did you mean warmup_s?", id="unknown guard"
+        ),
         pytest.param("guards.warmup_s", "soon", "guards.warmup_s", id="a guard without a number"),
         pytest.param("workload.name", "taxy", "unknown workload 'taxy': did you mean taxi?", id="workload"),
         pytest.param("workload.name", "nowhere.csv", "nowhere.csv", id="a CSV that does not exist"),
         pytest.param("workload.copies", 0, "workload.copies", id="no copy"),
         pytest.param(
-            "workload.operator", "sorce", "unknown operator 'sorce': did you mean source?", id="an unknown entry"
+            "workload.operator",
+            "sorce",
+            "unknown operator 'sorce': did you mean source?",
+            id="an unknown entry",
         ),
         pytest.param("pins.source", ["serivces"], "did you mean services?", id="an unknown node"),
         pytest.param("start.mapp", 2, "unknown operator 'mapp': did you mean map?", id="start of nobody"),
@@ -151,7 +167,9 @@ def test_the_experiment_without_a_mistake_is_fine(tmp_path, values):
     prepared(tmp_path, values)
 
 
-@pytest.mark.parametrize("missing", ["name", "topology", "workload", "simulation", "policies", "measured_operator"])
+@pytest.mark.parametrize(
+    "missing", ["name", "topology", "workload", "simulation", "policies", "measured_operator"]
+)
 def test_what_is_missing_is_named(tmp_path, values, missing):
     del values[missing]
     with pytest.raises(FogscaleError, match=f"{missing}: Field required"):

@@ -94,7 +94,7 @@ def played(recorded=None, progress=None):
 
 
 def recorded(steps, ended=False):
-    return Recorded({}, chain(), tuple(steps), (), ended, ended, 0)
+    return Recorded({}, chain(), chain(), tuple(steps), (), ended, ended, 0)
 
 
 def test_monitor_analyze_execute_journal_wait():
@@ -167,5 +167,7 @@ def test_a_policy_that_now_decides_otherwise_stops_the_run():
 def test_capabilities_that_are_missing_are_named_in_order():
     needs = frozenset({Capability.CPU, Capability.RTT, Capability.LAG})
     check_capabilities(needs, needs, "mine", "yours")
-    with pytest.raises(FogscaleError, match=r"policy 'mine' needs cpu, rtt, which the yours testbed does not"):
+    with pytest.raises(
+        FogscaleError, match=r"policy 'mine' needs cpu, rtt, which the yours testbed does not"
+    ):
         check_capabilities(needs, frozenset({Capability.LAG}), "mine", "yours")

@@ -138,7 +138,7 @@ def test_a_job_with_two_sources_must_say_where_the_load_enters(tmp_path):
     values = run_values("static", load_csv(tmp_path, [100.0] * 5))
     values["topology"]["operators"].insert(0, {"name": "other", "n_max": 1})
     values["simulation"]["capacity"]["other"] = {"law": "linear", "per_replica_per_s": 1}
-    with pytest.raises(FogscaleError, match="workload.operator: name one of the sources other, source"):
+    with pytest.raises(FogscaleError, match=r"workload\.operator: name one of the sources other, source"):
         prepare(Run.model_validate(values))
 
 

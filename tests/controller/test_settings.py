@@ -75,7 +75,9 @@ def test_a_ratio_lies_between_0_and_1(given):
 
 
 def test_an_unknown_key_finds_the_known_one():
-    with pytest.raises(FogscaleError, match=r"^test: unknown key 'for': did you mean for_s\? \(known: every_s"):
+    with pytest.raises(
+        FogscaleError, match=r"^test: unknown key 'for': did you mean for_s\? \(known: every_s"
+    ):
         validated(Wait, {"for": 1}, "test")
 
 
@@ -89,4 +91,6 @@ def test_a_name_like_no_other_gets_only_the_list():
 
 
 def test_a_near_name_is_suggested():
-    assert unknown("policy", "idael", ["static", "ideal"]).startswith("unknown policy 'idael': did you mean ideal? ")
+    assert unknown("policy", "idael", ["static", "ideal"]).startswith(
+        "unknown policy 'idael': did you mean ideal? "
+    )

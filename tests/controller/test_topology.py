@@ -50,7 +50,9 @@ def test_an_operator_with_n_min_equal_to_n_max_cannot_be_scaled():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        pytest.param([[0, 1], [1, 0]], "3 nodes need 3 rows of as many, not 2 rows of [2]", id="too few rows"),
+        pytest.param(
+            [[0, 1], [1, 0]], "3 nodes need 3 rows of as many, not 2 rows of [2]", id="too few rows"
+        ),
         pytest.param(
             [[0, 1, 2], [1, 0], [2, 1, 0]],
             "3 nodes need 3 rows of as many, not 3 rows of [2, 3]",
@@ -62,7 +64,9 @@ def test_an_operator_with_n_min_equal_to_n_max_cannot_be_scaled():
         pytest.param(
             [[0, 1, 2], [1, 0, 3], [2, 9, 0]], "c to b takes 9 ms but back 3 ms", id="not the same both ways"
         ),
-        pytest.param([[0, -1, 2], [-1, 0, 3], [2, 3, 0]], "greater than or equal to 0", id="before it was sent"),
+        pytest.param(
+            [[0, -1, 2], [-1, 0, 3], [2, 3, 0]], "greater than or equal to 0", id="before it was sent"
+        ),
     ],
 )
 def test_a_bad_matrix_is_explained(rows, message):
@@ -80,7 +84,9 @@ def test_a_bad_matrix_is_explained(rows, message):
         ),
         pytest.param({"coordinates_ms": {"a": [0]}}, "nothing is given for node", id="no coordinates"),
         pytest.param(
-            {"coordinates_ms": {"a": [0], "b": [1, 1], "c": [2]}}, "coordinates_ms", id="of different dimensions"
+            {"coordinates_ms": {"a": [0], "b": [1, 1], "c": [2]}},
+            "coordinates_ms",
+            id="of different dimensions",
         ),
         pytest.param({"uniform_ms": 1, "delays_ms": {}}, "given: delays_ms, uniform_ms", id="two at once"),
         pytest.param({"unifrm_ms": 1}, "did you mean uniform_ms?", id="misspelt"),
@@ -91,8 +97,12 @@ def test_bad_round_trips_are_explained(rtt_ms, message):
 
 
 def test_one_kind_of_round_trips_must_be_given():
-    with pytest.raises(FogscaleError, match="exactly one of matrix_ms, coordinates_ms, delays_ms, uniform_ms"):
-        validated(TopologySettings, {"nodes": NODES, "operators": OPERATORS, "rtt_ms": {}}, "topology").build()
+    with pytest.raises(
+        FogscaleError, match="exactly one of matrix_ms, coordinates_ms, delays_ms, uniform_ms"
+    ):
+        validated(
+            TopologySettings, {"nodes": NODES, "operators": OPERATORS, "rtt_ms": {}}, "topology"
+        ).build()
 
 
 @pytest.mark.parametrize(
@@ -127,8 +137,12 @@ def test_an_elastic_topology_needs_round_trips_of_nodes_nobody_has_named_yet(rtt
         pytest.param(
             [{"name": "map", "upstream": ["map"]}], "'map' is listed before its upstream 'map'", id="a loop"
         ),
-        pytest.param([{"name": "map", "n_min": 3, "n_max": 2}], "n_max is below n_min", id="n_max below n_min"),
-        pytest.param([{"name": "map", "n_mx": 2}], "unknown key 'n_mx': did you mean n_max?", id="unknown key"),
+        pytest.param(
+            [{"name": "map", "n_min": 3, "n_max": 2}], "n_max is below n_min", id="n_max below n_min"
+        ),
+        pytest.param(
+            [{"name": "map", "n_mx": 2}], "unknown key 'n_mx': did you mean n_max?", id="unknown key"
+        ),
         pytest.param([{"name": "map", "n_min": 0}], "operators.0.n_min", id="no replica at all"),
     ],
 )

@@ -14,9 +14,9 @@ from controller.errors import FogscaleError
 from controller.experiment import load as load_experiment
 from paper_figures.build import build
 from paper_figures.campaign import BASE
-from paper_figures.doubts import explained
+from paper_figures.doubts import explained, unexplained
 from paper_figures.orders import judged_orders
-from paper_figures.published import Doubt, paper_folder
+from paper_figures.published import Doubt, Variation, paper_folder
 from paper_figures.sensitivity import (
     agreement_by_set,
     correlation,
@@ -158,14 +158,31 @@ def test_a_doubt_takes_its_numbers_from_the_results(metrics, published):
     doubt = Doubt(
         title="Cost",
         metrics=("cost",),
-        text="b costs {{ ours.b.cost | fixed(1) }}, {{ published.b.cost }} as published, on {{ setting('seeds') }} seeds",
+        text="b: {{ ours.b.cost | fixed(1) }}, said {{ published.b.cost }}, {{ setting('seeds') }} seeds",
     )
     experiment = load_experiment(FOLDER / "experiment.yml")
     paper = published.model_copy(update={"doubts": (doubt,)})
     runs = metrics.assign(variation=BASE)
     (found,) = explained(paper, experiment, runs, judged_orders(runs, paper), span_s=100.0)
-    assert found.text == "b costs 60.0, 50.0 as published, on 20 seeds"
-    assert found.orders.empty
+    assert found.text == "b: 60.0, said 50.0, 20 seeds"
+    assert found.orders == []
+
+
+def test_a_doubt_shows_which_orders_agree_without_the_mechanism(metrics, published):
+    experiment = load_experiment(FOLDER / "experiment.yml")
+    doubt = Doubt(title="Cost", metrics=("cost",), policies=("b",), variation="off", text="")
+    off = Variation(name="off", title="Off", why="")
+    paper = published.model_copy(update={"doubts": (doubt,), "variations": (off,)})
+    reversed_cost = metrics.assign(variation=BASE, cost=metrics["cost"].to_numpy()[::-1])
+    runs = pd.concat([reversed_cost, metrics.assign(variation="off")])
+    orders = judged_orders(reversed_cost, paper)
+    (found,) = explained(paper, experiment, runs, orders, span_s=100.0)
+    assert [(order["verdict"], order["without"]) for order in found.orders] == [("disagree", "agree")]
+    assert found.settled == 1
+    assert unexplained(orders, paper) == []
+    elsewhere = doubt.model_copy(update={"metrics": ("reconfigurations",)})
+    missed = unexplained(orders, paper.model_copy(update={"doubts": (elsewhere,)}))
+    assert [order["metric"] for order in missed] == ["cost"]
 
 
 def test_a_doubt_with_an_unknown_name_is_named(metrics, published):

@@ -10,7 +10,9 @@ DELAYS_MS = {"services": 0.0, "fog1": 5.0, "fog2": 50.0, "fog3": 100.0, "fog4": 
 """Between two nodes the larger delay of the two counts: fog1 and fog3 are 100 ms apart."""
 
 
-def chain(n_min: int = 1, n_max: int | None = 5, rtt_ms: Rtt | None = None, elastic: bool = False) -> Topology:
+def chain(
+    n_min: int = 1, n_max: int | None = 5, rtt_ms: Rtt | None = None, elastic: bool = False
+) -> Topology:
     """source → map → sink; source and sink share the two slots of one node, map grows over five others."""
     return Topology(
         nodes=tuple(Node(name, 4, 2048, slots=2 if name == "services" else 1) for name in DELAYS_MS),

@@ -26,7 +26,7 @@ def simulation(**changes: Any) -> Simulation:
     return validated(Simulation, values | changes, "test")
 
 
-def testbed(
+def simulated(
     arrivals_per_s: Sequence[int],
     *,
     map_nodes: Sequence[str] = ("fog1", "fog2"),

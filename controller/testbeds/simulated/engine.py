@@ -6,6 +6,7 @@ policy sees and when faults strike is decided around it, in testbed.py.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from math import ceil, floor
 from typing import NamedTuple
@@ -13,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.errors import FogscaleError, unknown
 from controller.model import Operator, Placement, Sample, Topology
 from controller.placement import largest_rtt_ms
-from controller.testbeds.simulated.flow import Dag, Floats, Flow, back_pressured, entry_limits, queued
+from controller.testbeds.simulated.faults import NodeLoss, Straggler
+from controller.testbeds.simulated.flow import Dag, Floats, Flow, back_pressured, queued
 from controller.testbeds.simulated.response import Sojourn, quantile_s, slowest_way, sojourn
 from controller.testbeds.simulated.settings import Simulation
 
@@ -39,6 +42,7 @@ class Engine:
         inputs: Mapping[str, NDArray[np.int64]],
         simulation: Simulation,
     ) -> None:
+        check_job(topology, simulation, inputs)
         self.simulation = simulation
         self.step_s = simulation.step_s
         self.operators = topology.operators
@@ -49,6 +53,9 @@ class Engine:
         np.cumsum(self._arrivals, axis=1, out=self._offered[:, 1:])
         self._per_offered = _records_per_offered(self.dag)
 
+        self._entries = list(self.dag.entries)
+        self._history: deque[tuple[int, Floats, Floats]] = deque()
+        self._window_steps = round(simulation.metric_window_s / self.step_s)
         size = len(self.operators)
         self.step = 0
         self.drained = False
@@ -136,9 +143,16 @@ class Engine:
     def replicas_running(self, i: int) -> int:
         return len(self.running[self.dag.names[i]]) if self._serves_from[i] <= self.step else 0
 
-    def counters(self) -> Counters:
-        offered = self._offered[:, min(self.step, self.last_arrival_step)] @ self.dag.multiplicity
-        return Counters(self.step, offered, self._processed.copy(), self._saturated_steps.copy())
+    def counters(self, step: int) -> Counters:
+        """Cumulative truth at a step, now or within the metrics' window before."""
+        offered = self._offered[:, min(step, self.last_arrival_step)] @ self.dag.multiplicity
+        if step == 0:
+            return Counters(0, offered, np.zeros(len(self.operators)), np.zeros(len(self.dag.entries)))
+        for start, processed, saturated in reversed(self._history):
+            if start < step:
+                column = step - start - 1
+                return Counters(step, offered, processed[:, column], saturated[:, column])
+        raise ValueError(f"step {step} lies before the metrics' window")
 
     def lag_records(self) -> int:
         """Everything that waits somewhere, counted in records as they were offered."""
@@ -180,12 +194,10 @@ class Engine:
         if self.step >= self.last_arrival_step:
             flow = self._up_to_the_last_record(flow)
             end = self.step + flow.backlog.shape[1]
-        processed = flow.processed.sum(axis=1)
-        self._rate_per_s = processed / ((end - self.step) * self.step_s)
+        self._rate_per_s = flow.processed.sum(axis=1) / ((end - self.step) * self.step_s)
         self._sample_span(flow, end)
         was_stopped = self._all_serve_from > self.step
-        self._processed += processed
-        self._saturated_steps += self._saturated(flow, arrivals)
+        self._remember(flow, arrivals)
         self.backlog = flow.backlog[:, -1].copy()
         self.step = end
         if was_stopped and not (self._serves_from > self.step).all():
@@ -195,13 +207,21 @@ class Engine:
             self.drained = True
             self.sample_end()
 
-    def _saturated(self, flow: Flow, arrivals: Floats) -> Floats:
-        """Steps of the span in which each entry had to wait for the slowest operator."""
-        steps: Floats = (flow.backlog[list(self.dag.entries)] > _NOTHING).sum(axis=1).astype(float)
+    def _remember(self, flow: Flow, arrivals: Floats) -> None:
+        """Counters at every step of the span, as far back as the metrics' window reaches."""
+        saturated = flow.backlog[self._entries] > _NOTHING
         if not self.simulation.back_pressure_in_catch_up:
-            offered = arrivals.mean(axis=1)
-            steps *= offered > entry_limits(self.dag, self.capacity_per_s * self.step_s, offered)
-        return steps
+            limits = np.array(self._limits_per_s) * self.step_s
+            saturated &= (arrivals.mean(axis=1) > limits)[:, None]
+        processed = np.cumsum(flow.processed, axis=1)
+        processed += self._processed[:, None]
+        saturated_steps = np.cumsum(saturated, axis=1, dtype=float)
+        saturated_steps += self._saturated_steps[:, None]
+        self._processed, self._saturated_steps = processed[:, -1], saturated_steps[:, -1]
+        self._history.append((self.step, processed, saturated_steps))
+        reach = self.step + processed.shape[1] - self._window_steps
+        while len(self._history) > 1 and self._history[1][0] < reach:
+            self._history.popleft()
 
     def _up_to_the_last_record(self, flow: Flow) -> Flow:
         empty = flow.backlog.sum(axis=0) <= _NOTHING
@@ -212,9 +232,9 @@ class Engine:
         """Mechanism 4: what came in is processed or waits, at every operator."""
         arrived = self._offered[:, min(self.step, self.last_arrival_step)]
         inflow = np.zeros(len(self.operators))
-        inflow[list(self.dag.entries)] = arrived
+        inflow[self._entries] = arrived
         if self.simulation.buffering == "back_pressure":
-            entered = arrived - self.backlog[list(self.dag.entries)]
+            entered = arrived - self.backlog[self._entries]
             missing = entered @ self.dag.multiplicity - self._processed
         else:
             for i, above in enumerate(self.dag.upstream):
@@ -322,6 +342,24 @@ class Engine:
     def slowest_operator(self, row: int) -> int:
         """The one that limits what an entry may bring."""
         return self._slowest[row]
+
+
+def check_job(topology: Topology, simulation: Simulation, inputs: Mapping[str, NDArray[np.int64]]) -> None:
+    """Every operator has a law, every name is known, all inputs last equally long."""
+    operators = [operator.name for operator in topology.operators]
+    for name in operators:
+        if name not in simulation.capacity:
+            raise FogscaleError(f"simulation.capacity has no law for operator '{name}': add one")
+    for name in (*simulation.capacity, *inputs):
+        if name not in operators:
+            raise FogscaleError(unknown("operator", name, operators))
+    if len({len(counts) for counts in inputs.values()}) > 1:
+        spans = ", ".join(f"{name} {len(counts)}" for name, counts in inputs.items())
+        raise FogscaleError(f"inputs must all last equally long, but have these steps: {spans}")
+    nodes = [node.name for node in topology.nodes]
+    for fault in simulation.faults:
+        if isinstance(fault, (NodeLoss, Straggler)) and fault.node not in nodes:
+            raise FogscaleError(f"simulation.faults: {unknown('node', fault.node, nodes)}")
 
 
 def _records_per_offered(dag: Dag) -> Floats:

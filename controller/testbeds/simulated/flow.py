@@ -68,40 +68,48 @@ def queue_lengths(backlog: float, arrivals: Floats, capacity_per_step: float) ->
     return level - np.minimum(np.minimum.accumulate(level), 0.0)
 
 
-def entry_limits(dag: Dag, capacity: Floats, demand: Floats) -> Floats:
-    """What each entry may consume per step so that no operator behind it exceeds its capacity.
-
-    Entries that share a bottleneck get it in proportion to what they have to bring; an entry alone gets
-    the smallest capacity on its way, in its own records.
-    """
-    if len(demand) == 1:
-        return np.array([(capacity[dag.behind[0]] / dag.multiplicity[0, dag.behind[0]]).min()])
-    weight = np.maximum(demand, 1e-9)
-    load = weight @ dag.multiplicity
-    return np.array(
-        [
-            share * (capacity[behind] / load[behind]).min()
-            for share, behind in zip(weight, dag.behind, strict=True)
-        ]
-    )
-
-
 def back_pressured(dag: Dag, capacity: Floats, backlog: Floats, arrivals: Floats) -> Flow:
     """Flink on Kafka: operators hold next to nothing, so what the slowest one cannot take waits at the
     entry, in Kafka."""
-    steps = arrivals.shape[1]
     entries = list(dag.entries)
-    demand = backlog[entries] + arrivals.sum(axis=1)
-    limits = entry_limits(dag, capacity, demand / steps)
-    waiting = np.zeros((len(dag.names), steps))
-    served = np.empty_like(arrivals)
-    for row, entry in enumerate(entries):
-        lengths = queue_lengths(backlog[entry], arrivals[row], limits[row])
-        waiting[entry] = lengths
-        served[row] = arrivals[row] - lengths
-        served[row, 0] += backlog[entry]
-        served[row, 1:] += lengths[:-1]
+    if len(entries) == 1:
+        limit = float((capacity[dag.behind[0]] / dag.multiplicity[0, dag.behind[0]]).min())
+        lengths = queue_lengths(float(backlog[entries[0]]), arrivals[0], limit)[None, :]
+    else:
+        lengths = _shared_queue_lengths(dag, capacity, backlog[entries], arrivals)
+    served = arrivals - lengths
+    served[:, 0] += backlog[entries]
+    served[:, 1:] += lengths[:, :-1]
+    waiting = np.zeros((len(dag.names), arrivals.shape[1]))
+    waiting[entries] = lengths
     return Flow(dag.multiplicity.T @ served, waiting)
+
+
+def _shared_queue_lengths(dag: Dag, capacity: Floats, backlog: Floats, arrivals: Floats) -> Floats:
+    """Several entries compete for the operators behind them, so each step depends on the one before."""
+    lengths = np.empty_like(arrivals)
+    for step in range(arrivals.shape[1]):
+        waiting = backlog + arrivals[:, step]
+        backlog = waiting - shared(dag, capacity, waiting)
+        lengths[:, step] = backlog
+    return lengths
+
+
+def shared(dag: Dag, capacity: Floats, waiting: Floats) -> Floats:
+    """What each entry may bring in one step: a bottleneck is shared in proportion to what waits for it, and
+    what one entry cannot use is left to the others."""
+    served = np.zeros_like(waiting)
+    left = capacity.copy()
+    for _ in range(len(dag.names)):
+        wanted = waiting - served
+        load = wanted @ dag.multiplicity
+        share = np.divide(left, load, out=np.ones_like(left), where=load > left)
+        granted = wanted * [share[behind].min() for behind in dag.behind]
+        if granted.sum() <= 1e-9 * (1.0 + waiting.sum()):
+            break
+        served += granted
+        left = np.maximum(left - granted @ dag.multiplicity, 0.0)
+    return served
 
 
 def queued(dag: Dag, capacity: Floats, backlog: Floats, arrivals: Floats) -> Flow:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from math import ceil
 from types import TracebackType
@@ -31,7 +32,7 @@ from controller.model import (
     Topology,
 )
 from controller.network import RttScaled
-from controller.testbeds.simulated.engine import Counters, Engine
+from controller.testbeds.simulated.engine import Engine
 from controller.testbeds.simulated.faults import (
     FailedSavepoint,
     LostMetrics,
@@ -58,21 +59,19 @@ class SimulatedTestbed:
         inputs: Mapping[str, NDArray[np.int64]],
         rng: Generator,
     ) -> None:
-        _check(topology, simulation, inputs)
         self._simulation = simulation
         self._whole_topology = topology
         self._topology = topology
         self._noise_rng, self._duration_rng = rng.spawn(2)
         self._engine = Engine(topology, start, inputs, simulation)
         self._requested: dict[str, tuple[str, ...]] = dict(start)
-        self._booting: dict[str, list[str]] = {name: [] for name in start}
+        self._booting: dict[str, dict[int, str]] = {name: {} for name in start}  # ticket -> node
         self._receipts: list[Receipt] = []
         self._settled_s = 0.0
         self._job_busy_until_s = 0.0
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._ticket = count()
         self._window_steps = round(simulation.metric_window_s / simulation.step_s)
-        self._marks: deque[Counters] = deque([self._engine.counters()])
         self._last_seen: tuple[float, dict[str, OperatorMetrics]] | None = None
         workload_s = self._engine.last_arrival_step * simulation.step_s
         self._give_up_s = workload_s + (
@@ -114,9 +113,6 @@ class SimulatedTestbed:
         engine = self._engine
         target = engine.step + max(1, round(seconds / engine.step_s))
         target = min(target, ceil(self._give_up_s / engine.step_s))
-        if target - self._window_steps > engine.step:
-            self._advance(target - self._window_steps)
-            self._mark()
         self._advance(target)
         if self.finished:
             engine.sample_end()
@@ -151,47 +147,38 @@ class SimulatedTestbed:
 
     # Monitoring
 
-    def _mark(self) -> Counters:
-        """Remembers where the counters stand, and forgets what is older than the metrics' window."""
-        now = self._engine.counters()
-        if self._marks[-1].step != now.step:
-            self._marks.append(now)
-        while len(self._marks) > 1 and self._marks[1].step <= now.step - self._window_steps:
-            self._marks.popleft()
-        return now
-
     def observe(self) -> Observation:
         engine = self._engine
-        now = self._mark()
-        measured_s, operators = self._measured(now)
+        measured_s, operators = self._measured()
         return Observation(
             time_s=engine.time_s,
             topology=self._topology,
             placement=self._placement_now(),
             requested=dict(self._requested),
             operators=operators,
-            nodes=node_metrics(self._topology, operators),
+            nodes={} if measured_s is None else node_metrics(self._topology, operators),
             measured_s=measured_s,
             lag_records=None if measured_s is None else float(engine.lag_records()),
             response_time_ms=self._response_ms(measured_s),
             receipts=self._receipts_since(),
         )
 
-    def _measured(self, now: Counters) -> tuple[float | None, dict[str, OperatorMetrics]]:
+    def _measured(self) -> tuple[float | None, dict[str, OperatorMetrics]]:
         engine, noise = self._engine, self._simulation.noise
-        since = self._marks[0]
         is_stale = noise.stale_ratio > 0 and self._noise_rng.random() < noise.stale_ratio
         if is_stale and self._last_seen is not None:
             return self._last_seen
-        if since.step == now.step or self._is_active(LostMetrics):
+        if engine.step == 0 or self._is_active(LostMetrics):
             return None, {name: OperatorMetrics() for name in engine.dag.names}
         if engine.time_s < self._settled_s:
             noise = noise.while_settling()
-        operators = operator_metrics(engine, since, now, noise, self._noise_rng)
+        since = engine.counters(max(0, engine.step - self._window_steps))
+        operators = operator_metrics(engine, since, engine.counters(engine.step), noise, self._noise_rng)
         for name, nodes in self._booting.items():
             if nodes:
                 boots = tuple(
-                    InstanceMetrics(id=f"{name}-{node}-boot", node=node, state="booting") for node in nodes
+                    InstanceMetrics(id=f"{name}-{node}-{ticket}", node=node, state="booting")
+                    for ticket, node in nodes.items()
                 )
                 operators[name] = replace(operators[name], instances=operators[name].instances + boots)
         self._last_seen = (engine.time_s, operators)
@@ -284,24 +271,29 @@ class SimulatedTestbed:
         kept: dict[str, tuple[str, ...]] = {}
         ready_s = started_s
         for name, nodes in wanted.items():
-            serving, booting = Counter(engine.running[name]), Counter(self._booting[name])
+            serving = Counter(engine.running[name])
             kept[name] = tuple(node for node in nodes if _taken_from(serving, node))
-            new = list((Counter(nodes) - Counter(kept[name])).elements())
-            self._booting[name] = [node for node in new if _taken_from(booting, node)]
-            for node in (Counter(new) - Counter(self._booting[name])).elements():
-                self._booting[name].append(node)
-                boot_s = self._duration_s()
+            missing = Counter(nodes) - Counter(kept[name])
+            self._booting[name] = {
+                ticket: node for ticket, node in self._booting[name].items() if _taken_from(missing, node)
+            }
+            for node in missing.elements():
+                ticket, boot_s = next(self._ticket), self._duration_s()
+                self._booting[name][ticket] = node
                 ready_s = max(ready_s, started_s + boot_s)
-                self._schedule(started_s + boot_s, lambda name=name, node=node: self._serve(name, node))  # type: ignore[misc]
+                self._schedule(started_s + boot_s, partial(self._serve, name, ticket))
         self._requested = wanted
         engine.place(kept)
         self._schedule(ready_s, lambda: self._settle(plan, "done", started_s, 0.0, ""))
         self._run_agenda()
 
-    def _serve(self, name: str, node: str) -> None:
-        if node in self._booting[name]:  # it may have been given up while it booted
-            self._booting[name].remove(node)
-            self._engine.place({**self._engine.running, name: (*self._engine.running[name], node)})
+    def _serve(self, name: str, ticket: int) -> None:
+        node = self._booting[name].pop(ticket, None)
+        if node is None:  # given up while it booted
+            return
+        serving = Counter((*self._engine.running[name], node))
+        in_order = tuple(wanted for wanted in self._requested[name] if _taken_from(serving, wanted))
+        self._engine.place({**self._engine.running, name: in_order})
 
     def _settle(
         self, plan: Plan, outcome: Outcome, requested_s: float, downtime_s: float, message: str
@@ -336,18 +328,20 @@ class SimulatedTestbed:
         self._drop_replicas_on(lost)
 
     def _drop_replicas_on(self, lost: Mapping[str, float]) -> None:
-        struck = [lost[node] for nodes in self._engine.running.values() for node in nodes if node in lost]
-        if not struck:
-            return
-
         def without(placement: Placement) -> dict[str, tuple[str, ...]]:
             return {name: tuple(n for n in nodes if n not in lost) for name, nodes in placement.items()}
 
+        self._requested = without(self._requested)
+        self._booting = {
+            name: {ticket: node for ticket, node in nodes.items() if node not in lost}
+            for name, nodes in self._booting.items()
+        }
+        struck = [lost[node] for nodes in self._engine.running.values() for node in nodes if node in lost]
+        if not struck:
+            return
         until_s = self._engine.time_s + max(struck)
         self._engine.place(without(self._engine.running))
         self._engine.stop(set(self._engine.running), until_s)
-        self._requested = without(self._requested)
-        self._booting = {name: [n for n in nodes if n not in lost] for name, nodes in self._booting.items()}
         self._job_busy_until_s = max(self._job_busy_until_s, until_s)
         self._settled_s = until_s + self._simulation.reconfiguration.settling_s
 
@@ -357,17 +351,3 @@ def _taken_from(remaining: Counter[str], node: str) -> bool:
         return False
     remaining[node] -= 1
     return True
-
-
-def _check(topology: Topology, simulation: Simulation, inputs: Mapping[str, NDArray[np.int64]]) -> None:
-    operators = [operator.name for operator in topology.operators]
-    for name in operators:
-        if name not in simulation.capacity:
-            raise FogscaleError(f"simulation.capacity has no law for operator '{name}': add one")
-    for name in (*simulation.capacity, *inputs):
-        if name not in operators:
-            raise FogscaleError(unknown("operator", name, operators))
-    nodes = [node.name for node in topology.nodes]
-    for fault in simulation.faults:
-        if isinstance(fault, (NodeLoss, Straggler)) and fault.node not in nodes:
-            raise FogscaleError(f"simulation.faults: {unknown('node', fault.node, nodes)}")

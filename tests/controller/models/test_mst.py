@@ -147,7 +147,9 @@ def test_without_noise_well_chosen_points_tell_all_others(alpha, beta, gamma):
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(
-        st.builds(Measurement, st.integers(1, 20), st.floats(0, 1000), st.floats(0, 1e6)), min_size=1, max_size=8
+        st.builds(Measurement, st.integers(1, 20), st.floats(0, 1000), st.floats(0, 1e6)),
+        min_size=1,
+        max_size=8,
     )
 )
 def test_parameters_stay_within_their_ranges(points):
@@ -184,8 +186,8 @@ def errors(truth, measured_n, predicted_n, repeats, trials=300):
 
 @truths
 def test_three_noisy_points_are_right_to_2_percent_where_they_were_taken(truth):
-    """2, 3 and 4 replicas, measured once each: the paper's < 2 % holds for these three in 9 of 10 calibrations
-    (a single measurement is itself off by more than 2 % once in 22 times)."""
+    """2, 3 and 4 replicas, measured once each: the paper's < 2 % holds for these three in 9 of 10
+    calibrations (a single measurement is itself off by more than 2 % once in 22 times)."""
     wrong = errors(truth, (2, 3, 4), (2, 3, 4), repeats=1)
     assert np.quantile(wrong, 0.90) < 0.02
     assert np.median(wrong) < 0.0125

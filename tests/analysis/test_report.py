@@ -1,0 +1,136 @@
+"""The report: one file, readable without anything else, that says what came out."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.report import write_report
+
+
+def metrics(policies=("gesscale",), seeds=1, **changes):
+    rows = []
+    for place, policy in enumerate(policies):
+        for seed in range(1, seeds + 1):
+            row = {
+                "run_id": f"demo/{policy}/taxi/{seed}", "experiment": "demo", "policy": policy,
+                "workload": "taxi", "seed": seed, "accuracy_o": 0.8 + place, "accuracy_u": 0.5,
+                "timeshare_o": 49.0, "timeshare_u": 21.0, "excess_time": 0.042, "reconfigurations": 12,
+                "cost": 1000.0 + 100 * place + seed, "processed_ratio": 0.95, "finished": True,
+            }  # fmt: skip
+            rows.append(row | changes)
+    return pd.DataFrame(rows)
+
+
+def samples(frame):
+    time_s = np.arange(0.0, 601.0, 10.0)
+    return pd.concat(
+        pd.DataFrame({
+            "run_id": run_id, "sequence": range(len(time_s)), "time_s": time_s,
+            "offered_records": time_s * 100, "processed_records": time_s * 90, "lag_records": time_s * 10,
+            "response_p95_ms": 100.0 + time_s, "demand": 3, "supply": 2 + (time_s > 300),
+        })
+        for run_id in frame["run_id"]
+    )  # fmt: skip
+
+
+def decisions(frame):
+    row = {"time_s": 3725.0, "change": "map 2 → 3", "reason": "<b>map</b> +1", "outcome": "done",
+           "downtime_s": 120.0, "message": ""}  # fmt: skip
+    late = row | {"time_s": 4000.0, "outcome": None, "downtime_s": np.nan, "message": None}
+    return pd.DataFrame([one | {"run_id": run_id} for run_id in frame["run_id"] for one in (row, late)])
+
+
+def page(tmp_path, frame, published=None):
+    path = write_report(tmp_path, "A <title>", samples(frame), decisions(frame), frame, published, "seed: 1")
+    assert path == tmp_path / "report.html"
+    return path.read_text()
+
+
+class Balanced(HTMLParser):
+    """Fails on a tag that is closed and was not the last to be opened."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+
+@pytest.mark.parametrize(("policies", "seeds"), [(["gesscale"], 1), (["gesscale", "static", "mine"], 3)])
+def test_the_page_is_whole_and_needs_nothing_else(tmp_path, policies, seeds):
+    text = page(tmp_path, metrics(policies, seeds))
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == []
+    loaded = re.findall(r'(?:src|href|url)\s*[=(]\s*["\']?([^"\')\s>]+)', text)
+    assert [place for place in loaded if not place.startswith("#")] == []
+    assert text.count("<svg") == 1
+    assert "A &lt;title&gt;" in text
+    assert "seed: 1" in text
+
+
+def test_one_run_shows_published_values_beside_ours(tmp_path):
+    text = page(tmp_path, metrics(), {"gesscale": {"cost": 999.5, "reconfigurations": 12}})
+    assert re.search(r"<th>Cost<.*?1,001\.?0?<.*?999\.5", text, re.DOTALL)
+    assert ">12<" in text  # a count without decimals
+    assert "Comparison by pairs" not in text
+
+
+def test_decisions_show_time_change_reason_and_outcome(tmp_path):
+    text = page(tmp_path, metrics())
+    assert "1:02:05" in text
+    assert "map 2 → 3" in text
+    assert "&lt;b&gt;map&lt;/b&gt; +1" in text
+    assert "done, down for 120 s" in text
+    assert "no answer by the end" in text
+
+
+def test_several_policies_are_compared_by_pairs(tmp_path):
+    text = page(tmp_path, metrics(["gesscale", "static"], seeds=3))
+    assert "gesscale costs least: 1,002 replica-minutes, 9.1 % less than static (p &lt; 0.001" in text
+    assert "1,002.0 ± 2.5" in text  # s = 1, t(0.975, 2) = 4.303, √3
+    assert re.search(r'class="number better">−9\.1 %<span class="note">p &lt; 0\.001', text)
+    assert "seed 1 of 3 runs" in text
+
+
+def test_one_run_each_is_compared_without_a_test(tmp_path):
+    text = page(tmp_path, metrics(["gesscale", "static"]))
+    assert "−9.1 %" in text
+    assert "p =" not in text
+    assert "gesscale costs least" in text
+
+
+def test_unfinished_runs_are_pointed_out(tmp_path):
+    text = page(tmp_path, metrics(finished=False))
+    assert "1 of 1 runs ended before all records were processed" in text
+    assert "demo/gesscale/taxi/1" in text
+
+
+def test_a_run_without_samples_is_reported_without_a_figure(tmp_path):
+    frame = metrics(cost=np.nan, finished=False)
+    path = write_report(tmp_path, "t", samples(frame).head(0), decisions(frame), frame, None, "")
+    text = path.read_text()
+    assert "No samples were recorded" in text
+    assert "nan" not in text.lower().replace("finance", "")
+
+
+def test_workloads_are_not_mixed(tmp_path):
+    one, other = metrics(), metrics()
+    other = other.assign(workload="worldcup98", run_id="demo/gesscale/worldcup98/1", cost=5.0)
+    text = page(tmp_path, pd.concat([one, other]))
+    assert text.count("<svg") == 2
+    assert "workload taxi" in text
+    assert "workload worldcup98" in text

@@ -1,0 +1,133 @@
+"""Mechanism 6: response times against closed forms of queueing theory, and the slowest way through a job."""
+
+from math import factorial, log
+
+import numpy as np
+import pytest
+
+from controller.model import Node, Operator, Plan, Topology
+from controller.network import RttUniform
+from controller.settings import validated
+from controller.testbeds.simulated.response import Sojourn, quantile_s, sojourn
+from controller.testbeds.simulated.settings import Simulation
+from controller.testbeds.simulated.testbed import SimulatedTestbed
+from tests.support.jobs import placed
+from tests.support.runs import constant, simulated
+
+LOADS = [0.1, 0.3, 0.5, 0.7, 0.9, 0.95]
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_the_mean_of_an_m_m_1_queue_is_exact(load):
+    """1 / (μ − λ) with μ = 100."""
+    assert sojourn(100 * load, 100, 1, 1, 1).mean_s == pytest.approx(1 / (100 - 100 * load))
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_the_variance_of_an_m_m_1_queue_is_exact(load):
+    """The sojourn is exponential, so its variance is its mean squared."""
+    total = sojourn(100 * load, 100, 1, 1, 1)
+    assert total.variance_s2 == pytest.approx(total.mean_s**2)
+
+
+@pytest.mark.parametrize("share", [0.50, 0.95, 0.99])
+@pytest.mark.parametrize("load", LOADS)
+def test_quantiles_of_an_m_m_1_queue_are_exponential(load, share):
+    total = sojourn(100 * load, 100, 1, 1, 1)
+    assert quantile_s(total, share) == pytest.approx(-log(1 - share) / (100 - 100 * load), rel=0.015)
+
+
+def erlang_c(servers: int, offered: float) -> float:
+    """The probability to wait in an M/M/n queue."""
+    busy = offered**servers / factorial(servers) * servers / (servers - offered)
+    return busy / (sum(offered**k / factorial(k) for k in range(servers)) + busy)
+
+
+@pytest.mark.parametrize("servers", [2, 3, 6, 10])
+@pytest.mark.parametrize("load", LOADS)
+def test_the_mean_of_an_m_m_n_queue_is_nearly_erlangs(servers, load):
+    """Each server does 100/s: service takes 10 ms, waiting C / (nμ − λ)."""
+    expected_s = 0.01 + erlang_c(servers, servers * load) / (100 * servers * (1 - load))
+    assert sojourn(100 * servers * load, 100 * servers, servers, 1, 1).mean_s == pytest.approx(
+        expected_s, rel=0.03
+    )
+
+
+def test_no_load_is_service_only():
+    assert sojourn(0, 300, 3, 1, 1).mean_s == pytest.approx(0.01)
+
+
+def test_regular_arrivals_and_service_never_wait():
+    total = sojourn(90, 100, 1, 0, 0)
+    assert total == Sojourn(pytest.approx(0.01), 0)
+    assert quantile_s(total, 0.99) == pytest.approx(0.01)
+
+
+def test_bursts_make_the_waiting_longer_in_proportion():
+    """Kingman: (4 + 1) / 2 instead of (1 + 1) / 2."""
+    smooth, bursty = sojourn(80, 100, 1, 1, 1), sojourn(80, 100, 1, 4, 1)
+    assert bursty.mean_s - 0.01 == pytest.approx(2.5 * (smooth.mean_s - 0.01))
+
+
+def test_a_saturated_operator_has_a_finite_sojourn():
+    """Beyond capacity it is the backlog that tells how long records wait."""
+    assert 0 < sojourn(1e6, 100, 1, 1, 1).mean_s < 2
+
+
+# Through a job. With an SCV of 0 every record takes the same time, and the quantiles are that time.
+
+SMOOTH = {"arrival_scv": 0, "service_scv": 0}
+
+
+def sampled_at(job, time_s):
+    job.wait(time_s + 1)
+    return {sample.time_s: sample for sample in job.samples()}[time_s]
+
+
+def test_a_chain_takes_its_services_and_half_round_trips():
+    """map on fog1: services 1000/1024 + 10 + 1000/1024 ms, and twice half of 5 ms."""
+    sample = sampled_at(simulated(constant(50, 60), map_nodes=["fog1"], **SMOOTH), 30)
+    assert sample.response_p50_ms == pytest.approx(10 + 2 * 1000 / 1024 + 5)
+    assert sample.response_p99_ms == pytest.approx(sample.response_p50_ms)
+
+
+def test_a_backlog_is_waited_for():
+    """300 arrive per second, 100 are processed: after 30 s, 6000 wait for 60 s."""
+    sample = sampled_at(simulated(constant(300, 60), map_nodes=["fog1"], **SMOOTH), 30)
+    assert sample.lag_records == 6000
+    assert sample.response_p50_ms == pytest.approx(60_000, rel=0.001)
+
+
+def diamond(left_ms: float, right_ms: float) -> SimulatedTestbed:
+    """source → left, right → join; the two branches take this long, the ends 1 ms each; hops 10 ms each."""
+    operators = (
+        Operator("source"),
+        Operator("left", ("source",)),
+        Operator("right", ("source",)),
+        Operator("join", ("left", "right")),
+    )
+    services_ms = {"source": 1.0, "left": left_ms, "right": right_ms, "join": 1.0}
+    laws = {name: {"law": "linear", "per_replica_per_s": 1000 / ms} for name, ms in services_ms.items()}
+    values = {"capacity": laws, "reconfiguration": {"style": "instant"}, **SMOOTH}
+    nodes = tuple(Node(operator.name, 1, 1024) for operator in operators)
+    return SimulatedTestbed(
+        Topology(nodes, operators, RttUniform(20.0)),
+        {operator.name: (operator.name,) for operator in operators},
+        validated(Simulation, values, "test"),
+        {"source": np.full(60, 5)},
+        np.random.default_rng(1),
+    )
+
+
+@pytest.mark.parametrize(("left_ms", "right_ms", "expected_ms"), [(10, 50, 72), (80, 50, 102), (50, 50, 72)])
+def test_the_slowest_way_through_a_diamond_counts(left_ms, right_ms, expected_ms):
+    """1 + 10 + the slower branch + 10 + 1 ms."""
+    sample = sampled_at(diamond(left_ms, right_ms), 30)
+    assert sample.response_p50_ms == pytest.approx(expected_ms)
+
+
+def test_during_a_stop_the_rest_of_it_is_waited_for():
+    """A restart of 120 s at 0 s: at 30 s, a record waits 90 s more and then for the 1500 before it."""
+    job = simulated(constant(50, 200), map_nodes=["fog1"], **SMOOTH)
+    job.apply(Plan(placed("fog2")))
+    assert sampled_at(job, 30).response_p50_ms == pytest.approx(90_000 + 1500 / 100 * 1000, rel=0.001)
