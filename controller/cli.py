@@ -4,6 +4,8 @@ output, progress to standard error and only to a terminal, errors as one line wi
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +13,7 @@ from dataclasses import asdict
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -53,19 +56,18 @@ Workload = Annotated[
 
 def main() -> None:
     """The entry point: whatever the user can mend becomes one line and exit code 2."""
+    signal.signal(signal.SIGINT, _interrupted)
     try:
         app()
     except FogscaleError as error:
-        _fail(str(error))
-    except KeyboardInterrupt:
-        _fail("interrupted; what was recorded is kept: run the same command again to go on")
+        print(f"fogscale: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has seen enough; nothing is wrong
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
 
 
-def _fail(message: str) -> None:
-    print(f"fogscale: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(2)
+def _interrupted(_signal: int, _frame: FrameType | None) -> None:
+    raise FogscaleError("interrupted; what was recorded is kept: run the same command again to go on")
 
 
 def default_experiment() -> Path:
@@ -373,6 +375,7 @@ def _spark(doing: str) -> Iterator[SparkSession]:
     if err.is_terminal:
         err.print(f"[dim]{doing}[/dim]", highlight=False)
     spark = session()
+    signal.signal(signal.SIGINT, _interrupted)  # Spark puts its own in place
     try:
         yield spark
     finally:

@@ -53,6 +53,8 @@ class Warmup(Guard):
         for receipt in observation.receipts:
             if receipt.outcome != "refused":
                 self._warm_from_s = receipt.finished_s + self.seconds
+        if observation.reconfiguring:  # also the recovery from a fault, which nobody gets a receipt for
+            self._warm_from_s = observation.time_s + self.seconds
         if observation.reconfiguring or observation.time_s < self._warm_from_s:
             return None
         return super().decide(observation)

@@ -66,6 +66,7 @@ def draw_agreement(agreement: pd.DataFrame, found: Sensitivity) -> Figure:
         f" as calibrated: {point}", (point, 0.96), xycoords=("data", "axes fraction"), va="top", fontsize=7
     )
     above.set_ylabel("Parameter sets")
+    above.margins(y=0.2)  # room for the words beside the line
     above.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
     _draw_boxes(below, agreement, found)
     below.set(xlabel=f"Orders that agree, of {found.orders}", xlim=(-0.5, found.orders + 0.5))
@@ -105,8 +106,9 @@ def draw_orders(frequency: pd.DataFrame, published: Published) -> Figure:
     for axis in axes.flat[len(metrics) :]:
         axis.set_axis_off()
     _draw_key(axes.flat[-1] if len(axes.flat) > len(metrics) else axes.flat[0])
-    for axis in axes[-1]:
+    for axis in axes.flat[len(metrics) - columns : len(metrics)]:  # the lowest of each column
         axis.set_xlabel("Share of sets (%)")
+        axis.tick_params(labelbottom=True)
     return figure
 
 

@@ -28,7 +28,7 @@ class ModelBased:
     spare_ratio: float = parameter(0.30, "Trshld_DT: spare capacity from which a scale-down is considered")
     n_min: int = parameter(1, "Algorithm 4 never goes below this, nor below the operator's own n_min")
     algorithm_4: Literal["corrected", "printed"] = parameter(
-        "corrected", "'printed' follows the paper to the letter, which never scales down"
+        "corrected", "'printed' follows the paper to the letter, which all but never scales down"
     )
     period_s: float = parameter(60.0, "seconds between decisions")
     latency_aware: bool = field(default=True, init=False, repr=False)

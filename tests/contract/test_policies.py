@@ -341,6 +341,20 @@ def test_blind_it_plans_nothing(prepared, observations):
         assert policy.decide(blind) is None
 
 
+@pytest.mark.parametrize(
+    "metrics", [*([metric] for metric in MEASURED), MEASURED], ids=lambda names: names[-1]
+)
+def test_what_it_has_learnt_does_not_make_it_fill_gaps_with_zeros(prepared, recorded, metrics):
+    """At the height of the load, where it saw no reason to act, it sees none without a metric either."""
+    busy = [i for i, step in enumerate(recorded.steps) if 600 <= step.observation.time_s < 1200]
+    for i in [i for i in busy if recorded.steps[i].plan is None][::5]:
+        policy = prepared.policy()
+        decided(policy, [step.observation for step in recorded.steps[:i]])
+        seen = recorded.steps[i].observation
+        blind = {name: replace(shown, **dict.fromkeys(metrics)) for name, shown in seen.operators.items()}
+        assert policy.decide(replace(seen, operators=blind)) is None
+
+
 def test_without_what_it_needs_it_plans_nothing_new(prepared, observations):
     policy = prepared.policy()
     metrics = [METRICS_OF[need] for need in policy.needs if need in METRICS_OF]

@@ -61,7 +61,6 @@ class Engine:
         self.drained = False
         self.reconfigurations = 0
         self.taken: list[Sample] = []
-        self.latest: Sample | None = None
         self.backlog = np.zeros(size)
         self._processed = np.zeros(size)
         self._rate_per_s = np.zeros(size)  # of each operator in the span last run
@@ -288,7 +287,6 @@ class Engine:
                     response_p99_ms=p99,
                 )
             )
-        self.latest = self.taken[-1]
         self._sampled_step = steps[-1]
 
     # Response times
@@ -301,6 +299,11 @@ class Engine:
         own = [self.sojourn_at(i, rate) for i, rate in enumerate(self._rate_per_s.tolist())]
         total, waits_s = slowest_way(self.dag, own, self._hops_s, self._waits_s(steps, backlogs))
         return total, waits_s.tolist()
+
+    def response_now_ms(self) -> float | None:
+        """The mean response time of a record that arrives at this instant."""
+        total, waits_s = self._response([self.step], self.backlog[:, None])
+        return None if total is None else (total.mean_s + waits_s[0]) * 1000
 
     def sojourn_at(self, i: int, rate_per_s: float) -> Sojourn:
         return sojourn(

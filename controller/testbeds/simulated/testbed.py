@@ -10,7 +10,7 @@ from functools import partial
 from itertools import count
 from math import ceil
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -32,6 +32,7 @@ from controller.model import (
     Topology,
 )
 from controller.network import RttScaled
+from controller.placement import free_nodes
 from controller.testbeds.simulated.engine import Engine
 from controller.testbeds.simulated.faults import (
     FailedSavepoint,
@@ -44,6 +45,15 @@ from controller.testbeds.simulated.measure import node_metrics, operator_metrics
 from controller.testbeds.simulated.settings import Simulation
 
 _OFFERS = frozenset(Capability) - {Capability.MEMORY, Capability.STANDBY, Capability.INSTANT_RESCALE}
+
+
+class _Seen(NamedTuple):
+    """What monitoring shows, all of one age."""
+
+    time_s: float | None
+    operators: dict[str, OperatorMetrics]
+    lag_records: float | None
+    response_time_ms: float | None
 
 
 class SimulatedTestbed:
@@ -72,7 +82,8 @@ class SimulatedTestbed:
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._ticket = count()
         self._window_steps = round(simulation.metric_window_s / simulation.step_s)
-        self._last_seen: tuple[float, dict[str, OperatorMetrics]] | None = None
+        self._last_seen: _Seen | None = None
+        self._orphaned: dict[str, tuple[str, ...]] = {}  # replicas that went down with their node
         workload_s = self._engine.last_arrival_step * simulation.step_s
         self._give_up_s = workload_s + (
             workload_s if simulation.drain_limit_s is None else simulation.drain_limit_s
@@ -149,27 +160,27 @@ class SimulatedTestbed:
 
     def observe(self) -> Observation:
         engine = self._engine
-        measured_s, operators = self._measured()
+        seen = self._measured()
         return Observation(
             time_s=engine.time_s,
             topology=self._topology,
             placement=self._placement_now(),
             requested=dict(self._requested),
-            operators=operators,
-            nodes={} if measured_s is None else node_metrics(self._topology, operators),
-            measured_s=measured_s,
-            lag_records=None if measured_s is None else float(engine.lag_records()),
-            response_time_ms=self._response_ms(measured_s),
+            operators=seen.operators,
+            nodes={} if seen.time_s is None else node_metrics(self._topology, seen.operators),
+            measured_s=seen.time_s,
+            lag_records=seen.lag_records,
+            response_time_ms=seen.response_time_ms,
             receipts=self._receipts_since(),
         )
 
-    def _measured(self) -> tuple[float | None, dict[str, OperatorMetrics]]:
+    def _measured(self) -> _Seen:
         engine, noise = self._engine, self._simulation.noise
         is_stale = noise.stale_ratio > 0 and self._noise_rng.random() < noise.stale_ratio
         if is_stale and self._last_seen is not None:
             return self._last_seen
         if engine.step == 0 or self._is_active(LostMetrics):
-            return None, {name: OperatorMetrics() for name in engine.dag.names}
+            return _Seen(None, {name: OperatorMetrics() for name in engine.dag.names}, None, None)
         if engine.time_s < self._settled_s:
             noise = noise.while_settling()
         since = engine.counters(max(0, engine.step - self._window_steps))
@@ -181,7 +192,8 @@ class SimulatedTestbed:
                     for ticket, node in nodes.items()
                 )
                 operators[name] = replace(operators[name], instances=operators[name].instances + boots)
-        self._last_seen = (engine.time_s, operators)
+        lag_records = float(engine.lag_records())
+        self._last_seen = _Seen(engine.time_s, operators, lag_records, engine.response_now_ms())
         return self._last_seen
 
     def _placement_now(self) -> dict[str, tuple[str, ...]]:
@@ -190,10 +202,6 @@ class SimulatedTestbed:
             name: nodes if engine.replicas_running(i) else ()
             for i, (name, nodes) in enumerate(engine.running.items())
         }
-
-    def _response_ms(self, measured_s: float | None) -> float | None:
-        latest = self._engine.latest
-        return None if measured_s is None or latest is None else latest.response_p50_ms
 
     def _receipts_since(self) -> tuple[Receipt, ...]:
         receipts, self._receipts = tuple(self._receipts), []
@@ -326,11 +334,15 @@ class SimulatedTestbed:
                 speeds[fault.node] *= fault.speed_factor
         self._engine.set_environment(self._topology, speeds)
         self._drop_replicas_on(lost)
+        self._bring_back_orphans()
 
     def _drop_replicas_on(self, lost: Mapping[str, float]) -> None:
         def without(placement: Placement) -> dict[str, tuple[str, ...]]:
             return {name: tuple(n for n in nodes if n not in lost) for name, nodes in placement.items()}
 
+        for name, nodes in self._requested.items():
+            if gone := tuple(node for node in nodes if node in lost):
+                self._orphaned[name] = gone
         self._requested = without(self._requested)
         self._booting = {
             name: {ticket: node for ticket, node in nodes.items() if node not in lost}
@@ -344,6 +356,17 @@ class SimulatedTestbed:
         self._engine.stop(set(self._engine.running), until_s)
         self._job_busy_until_s = max(self._job_busy_until_s, until_s)
         self._settled_s = until_s + self._simulation.reconfiguration.settling_s
+
+    def _bring_back_orphans(self) -> None:
+        """What Kubernetes does for an operator below its n_min once a node it ran on is back: nobody else
+        would, since without replicas there is nothing to measure."""
+        for operator in self._topology.operators:
+            for node in self._orphaned.get(operator.name, ()):
+                too_few = len(self._requested[operator.name]) < operator.n_min
+                if too_few and node in free_nodes(self._topology, self._requested):
+                    nodes = (*self._requested[operator.name], node)
+                    self._requested[operator.name] = nodes
+                    self._engine.place({**self._engine.running, operator.name: nodes})
 
 
 def _taken_from(remaining: Counter[str], node: str) -> bool:

@@ -84,6 +84,15 @@ def test_a_job_that_lost_its_only_replica_can_be_given_another():
     assert throughput_per_s(job.observe()) == pytest.approx(100)
 
 
+def test_a_job_that_lost_its_only_replica_goes_on_when_the_node_is_back():
+    """Below its n_min an operator has nobody to measure, so no policy would ever ask for a replica again."""
+    fault = {"at_s": 60, "for_s": 120, "node": "fog1", "recovery_s": 30}
+    job = struck("node_loss", map_nodes=["fog1"], rate_per_s=50, **fault)
+    seen = looked_at(job, 170, 300)
+    assert seen[170].placement["map"] == ()
+    assert throughput_per_s(seen[300]) == pytest.approx(100)
+
+
 def test_a_node_lost_while_an_instance_boots_on_it_takes_the_instance_along():
     boot = {"style": "boot", "duration_s": 30}
     job = struck("node_loss", at_s=70, node="fog3", recovery_s=10, reconfiguration=boot)
