@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,11 @@ from pyspark import cloudpickle
 from analysis.campaign import _batch, _packed, _task_count, run_campaign
 from analysis.metrics import metrics_by_run
 from analysis.spark import java_home
+from controller.cli import default_experiment
 from controller.errors import FogscaleError
+from controller.experiment import load, runs_of
 from controller.model import Sample
+from controller.run import simulate
 
 # The workers do not have the tests: what is defined here travels by value.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -156,9 +160,10 @@ class Daemon:
             self.process.wait()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a standalone master with one worker of one core."""
+    tmp_path = tmp_path_factory.mktemp("cluster")
     daemons = []
     try:
         master = Daemon(tmp_path / "master.log", "master.Master", "--port", "0", "--webui-port", "0")
@@ -225,6 +230,20 @@ def test_the_same_campaign_on_a_standalone_master_and_worker(run_on_cluster):
     cost = {int(seed): value for seed, value in result["cost"].items()}
     assert cost == pytest.approx({seed: (1 + seed % 3) * 100 / 60 for seed in range(6)})
     assert all("fogscale.zip" in file for file in result["files"]), "the worker used its own copy of the code"
+
+
+@pytest.mark.cluster
+def test_a_real_run_on_the_cluster_costs_what_it_costs_here(run_on_cluster):
+    """The engine itself, from the shipped archive: every seed to the last replica-minute."""
+    runs = [run.model_dump_json() for run in runs_of(load(default_experiment()), ["gesscale"], seeds=[1, 2])]
+    here = {}
+    for run in runs:
+        facts, samples = simulate(run)
+        held = zip(pairwise(sample.time_s for sample in samples), samples, strict=False)
+        here[str(facts["seed"])] = (
+            sum((end - start) * sample.replicas["map"] for (start, end), sample in held) / 60
+        )
+    assert run_on_cluster(None, runs)["cost"] == pytest.approx(here)
 
 
 def test_the_package_archive_holds_code_and_data():
