@@ -61,7 +61,9 @@ def one_run() -> dict[str, float]:
 
 def growth(what: str, runs: dict[int, str]) -> dict[str, Any]:
     """Cost per unit at each size; a ratio of 1 between the largest and the smallest is linear growth."""
-    costs = {size: median(cpu_s(lambda run=run: simulate(run)) for _ in range(3)) for size, run in runs.items()}
+    costs = {
+        size: median(cpu_s(lambda run=run: simulate(run)) for _ in range(3)) for size, run in runs.items()
+    }
     sizes = sorted(costs)
     per_unit = {size: costs[size] / size for size in sizes}
     return {
@@ -86,12 +88,22 @@ def show(results: dict[str, Any]) -> None:
     for column in ("what", "measured", "target"):
         table.add_column(column)
     run = results["run"]
-    table.add_row("288-minute Gesscale run", f"{run['cpu_s']:.3f} s CPU (best {run['best_cpu_s']:.3f})", f"≤ {CPU_LIMIT_S} s")
-    table.add_row("… against a plain loop over seconds", f"{run['ratio']:.2f} × its {run['naive_cpu_s']:.3f} s", "")
+    table.add_row(
+        "288-minute Gesscale run",
+        f"{run['cpu_s']:.3f} s CPU (best {run['best_cpu_s']:.3f})",
+        f"≤ {CPU_LIMIT_S} s",
+    )
+    table.add_row(
+        "… against a plain loop over seconds", f"{run['ratio']:.2f} × its {run['naive_cpu_s']:.3f} s", ""
+    )
     for name in ("time", "operators", "nodes"):
         part = results[name]
         costs = ", ".join(f"{size}: {cost:.2f} s" for size, cost in part["cpu_s"].items())
-        table.add_row(f"{part['what']} ({costs})", f"{part['per_unit_ratio']:.2f} per unit, largest/smallest", "≤ 1 (linear)")
+        table.add_row(
+            f"{part['what']} ({costs})",
+            f"{part['per_unit_ratio']:.2f} per unit, largest/smallest",
+            "≤ 1 (linear)",
+        )
     table.add_row("resident memory of one run", f"{results['memory_mb']:.0f} MB", f"≤ {MEMORY_LIMIT_MB} MB")
     Console().print(table)
 

@@ -21,7 +21,7 @@ def naive_gesscale_run() -> float:
     prepared = prepare(gesscale_run())
     capacity = [2000.0, prepared.capacity_per_s["map"][2], 2000.0]
     processed, lag = [0.0, 0.0, 0.0], 0.0
-    for arrived in np.concatenate([counts for counts in prepared.inputs.values()]).tolist():
+    for arrived in np.concatenate(list(prepared.inputs.values())).tolist():
         lag += arrived
         served = lag
         for limit in capacity:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 BETA_RANGE = (0.2, 1.0)  # a replica never adds more than the first one has, and always something
 _GRID = 41  # steps of 0.02, and 20 times finer with each zoom
-_ZOOMS = 5
+_ZOOMS = 4
 
 
 class Measurement(NamedTuple):

@@ -7,6 +7,7 @@ on the simulator obeying the formula that one of the policies fits.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -32,14 +33,14 @@ class PowerLatency(Settings):
         return max(0.0, self.latency_free_per_s(replicas, speed) - self.gamma_per_s_per_ms * largest_rtt_ms)
 
 
-class _Windowed(Settings):
+class _Windowed(Settings, ABC):
     """A law whose throughput is bounded by what fits into a round trip: rate/(1 + RTT/half_rtt), as with
     credit-based flow control; None leaves the network out."""
 
     half_rtt_ms: Positive | None = None
 
-    def latency_free_per_s(self, replicas: int, speed: float) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def latency_free_per_s(self, replicas: int, speed: float) -> float: ...
 
     def capacity_per_s(self, replicas: int, speed: float, largest_rtt_ms: float) -> float:
         slowdown = 1.0 if self.half_rtt_ms is None else 1.0 + largest_rtt_ms / self.half_rtt_ms

@@ -302,8 +302,14 @@ class Engine:
 
     def response_now_ms(self) -> float | None:
         """The mean response time of a record that arrives at this instant."""
-        total, waits_s = self._response([self.step], self.backlog[:, None])
-        return None if total is None else (total.mean_s + waits_s[0]) * 1000
+        if min(self._served_per_s) <= 0:
+            return None
+        ways_s: list[float] = []
+        for i, rate_per_s in enumerate(self._rate_per_s.tolist()):
+            inputs = zip(self.dag.upstream[i], self._hops_s[i], strict=True)
+            arrived_s = max((ways_s[j] + hop_s for j, hop_s in inputs), default=0.0)
+            ways_s.append(arrived_s + self.wait_now_s(i) + self.sojourn_at(i, rate_per_s).mean_s)
+        return max(ways_s[i] for i in self.dag.sinks) * 1000
 
     def sojourn_at(self, i: int, rate_per_s: float) -> Sojourn:
         return sojourn(

@@ -61,8 +61,8 @@ def slowest_way(
             variance_s2 += way.total.variance_s2
             waited_s = way.waited_s + waited_s
         ways.append(_Way(Sojourn(mean_s, variance_s2), waited_s))
-    last = max((ways[i] for i in dag.sinks), key=lambda way: way.length_s)
-    return last.total, last.waited_s
+    last = dag.sinks[0] if len(dag.sinks) == 1 else max(dag.sinks, key=lambda i: ways[i].length_s)
+    return ways[last].total, ways[last].waited_s
 
 
 class _Way(NamedTuple):

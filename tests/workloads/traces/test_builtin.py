@@ -24,7 +24,9 @@ def by_minute(profile):
 @pytest.fixture
 def read_true_counts(require):
     def read(path):
-        require("shared-data", path.exists(), f"{path.name} is not here, and the project ships no trace files")
+        require(
+            "shared-data", path.exists(), f"{path.name} is not here, and the project ships no trace files"
+        )
         return read_csv_profile(path)
 
     return read
