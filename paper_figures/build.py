@@ -17,7 +17,7 @@ from controller.experiment import Experiment
 from controller.experiment import load as load_experiment
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.claims import JudgedClaim, judged_claims
-from paper_figures.cpu import cpu_seconds
+from paper_figures.cpu import CpuMeter
 from paper_figures.orders import counted, judged_orders
 from paper_figures.page import write_page
 from paper_figures.parts import figures, tables_of
@@ -58,12 +58,12 @@ def build(paper: str, out: Path, spark: SparkSession, seeds: int | None = None) 
 
     `paper` is a name, or the path of a folder with the same files; `seeds` as the experiment says if None.
     """
-    before_s = cpu_seconds()
+    meter = CpuMeter()
     source = paper_folder(paper)
     experiment, published = load_experiment(source / "experiment.yml"), load_published(source)
     folder = figures_folder(out, source.name)
     numbers = range(1, (seeds or experiment.seeds) + 1)
-    results = _results(spark, cases_of(source, experiment, published, numbers), published, experiment)
+    results = _results(spark, cases_of(source, experiment, published, numbers), published, experiment, meter)
     tables = _write_tables(results, folder)
     shown = tables_of(source, tables, folder), figures(source, tables, folder)
     page = write_page(folder, source, published, experiment, results, *shown)
@@ -71,7 +71,7 @@ def build(paper: str, out: Path, spark: SparkSession, seeds: int | None = None) 
         orders=counted(results.orders),
         claims=results.claims,
         seeds=len(numbers),
-        cpu_s=round(cpu_seconds() - before_s, 1),
+        cpu_s=meter.read_s(),
         page=page,
     )
     (folder / "summary.json").write_text(json.dumps(summary.model_dump(), indent=2) + "\n", encoding="utf-8")
@@ -102,9 +102,10 @@ def cases_of(source: Path, experiment: Experiment, published: Published, seeds: 
 
 
 def _results(
-    spark: SparkSession, cases: Sequence[Case], published: Published, experiment: Experiment
+    spark: SparkSession, cases: Sequence[Case], published: Published, experiment: Experiment, meter: CpuMeter
 ) -> Results:
     with simulated(spark, cases) as campaign:
+        meter.read_s()
         metrics = campaign.metrics()
         series = campaign.series(BASE, seed=cases[0].seeds[0])
     base = metrics[metrics["variation"] == BASE]

@@ -21,7 +21,7 @@ from controller.experiment import Experiment
 from controller.experiment import load as load_experiment
 from paper_figures.build import figures_folder
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
-from paper_figures.cpu import cpu_seconds
+from paper_figures.cpu import CpuMeter
 from paper_figures.orders import VERDICTS, counted, judged_orders
 from paper_figures.page import SENSITIVITY
 from paper_figures.published import Published, Variation, paper_folder
@@ -46,6 +46,7 @@ class Agreement(BaseModel):
     median: float
     upper_quartile: float
     highest: int
+    median_same_direction: float  # by means alone, whether significant or not
 
 
 class Sensitivity(BaseModel):
@@ -62,14 +63,16 @@ class Sensitivity(BaseModel):
 
 def sensitivity(paper: str, out: Path, spark: SparkSession, sets: int = 200, seeds: int = 5) -> Sensitivity:
     """Repeats a paper's ranking over drawn parameter sets and its variations, as one Spark campaign."""
-    before_s = cpu_seconds()
+    meter = CpuMeter()
     source = paper_folder(paper)
     experiment, published = load_experiment(source / "experiment.yml"), load_published(source)
     folder = figures_folder(out, source.name)
     drawn = drawn_sets(experiment, sets)
     cases = _cases(source, experiment, published, drawn, range(1, seeds + 1))
     with simulated(spark, cases) as campaign:
+        meter.read_s()
         metrics = campaign.metrics()
+    metrics.to_parquet(folder / "sensitivity_metrics.parquet")
     orders = orders_by_set(metrics, published, experiment.significance)
     agreement = agreement_by_set(orders)
     parts = {
@@ -86,7 +89,7 @@ def sensitivity(paper: str, out: Path, spark: SparkSession, sets: int = 200, see
         orders=len(published.metrics) * len(published.pairs),
         agreement=summaries,
         text=_in_words(summaries[0], len(published.metrics) * len(published.pairs)),
-        cpu_s=round(cpu_seconds() - before_s, 1),
+        cpu_s=meter.read_s(),
         page=folder / "sensitivity.html",
     )
     write_sensitivity_page(folder, published, experiment, found, agreement, parts)
@@ -131,13 +134,20 @@ def orders_by_set(metrics: pd.DataFrame, published: Published, level: float) -> 
         for case, runs in metrics.groupby(["variation", "set"], sort=False)
     }
     orders = pd.concat(judged, names=["variation", "set"]).reset_index(["variation", "set"])
-    return orders[["variation", "set", "metric", "a", "b", "verdict"]].reset_index(drop=True)
+    ours, said = orders["ours_b"] - orders["ours_a"], orders["published_b"] - orders["published_a"]
+    orders["same_direction"] = np.sign(ours) == np.sign(said)
+    return orders[["variation", "set", "metric", "a", "b", "verdict", "same_direction"]].reset_index(
+        drop=True
+    )
 
 
 def agreement_by_set(orders: pd.DataFrame) -> pd.DataFrame:
-    """How many orders agree, disagree and are not significant, one row per variation and set."""
+    """How many orders agree, disagree, are not significant, and have the published direction by means alone;
+    one row per variation and set."""
     rows = [
-        {"variation": variation, "set": number} | counted(judged)
+        {"variation": variation, "set": number}
+        | counted(judged)
+        | {"same_direction": int(judged["same_direction"].sum())}
         for (variation, number), judged in orders.groupby(["variation", "set"], sort=False)
     ]
     return pd.DataFrame(rows)
@@ -181,7 +191,8 @@ def _summaries(agreement: pd.DataFrame, published: Published) -> list[Agreement]
     found = []
     for variation in agreement["variation"].unique():
         rows = agreement[agreement["variation"] == variation]
-        drawn = rows.loc[rows["set"] > 0, "agree"]
+        sets = rows[rows["set"] > 0]
+        drawn = sets["agree"]
         quartiles = drawn.quantile([0.25, 0.5, 0.75])
         found.append(
             Agreement(
@@ -194,6 +205,7 @@ def _summaries(agreement: pd.DataFrame, published: Published) -> list[Agreement]
                 median=float(quartiles[0.5]),
                 upper_quartile=float(quartiles[0.75]),
                 highest=int(drawn.max()),
+                median_same_direction=float(sets["same_direction"].median()),
             )
         )
     order = list(titles)
@@ -204,5 +216,7 @@ def _in_words(base: Agreement, orders: int) -> str:
     return (
         f"Over {base.sets} parameter sets drawn from the declared ranges, {base.median:g} of {orders} orders "
         f"agree in the median (half of the sets: {base.lower_quartile:g} to {base.upper_quartile:g}; all: "
-        f"{base.lowest} to {base.highest}). The calibration itself has {base.calibrated} with as many seeds."
+        f"{base.lowest} to {base.highest}). The calibration itself has {base.calibrated} with as many seeds. "
+        f"By means alone, significant or not, {base.median_same_direction:g} have the published direction in "
+        f"the median."
     )
