@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import SparkSession
 
+    from paper_figures.claims import JudgedClaim
+
 app = typer.Typer(
     help="Compares autoscalers for stream processing in the fog.",
     no_args_is_help=True,
@@ -332,13 +334,24 @@ def figures(
             highlight=False,
         )
         for claim in summary.claims:
-            ours = "cannot be computed" if claim.ours is None else f"{claim.ours:.1f} %"
-            if claim.low is not None and claim.high is not None:
-                ours += f" ({claim.low:.1f} to {claim.high:.1f})"
-            out.print(
-                f"  {'holds   ' if claim.holds else 'does not'}  {claim.text}; ours: {ours}", highlight=False
-            )
+            out.print(f"  {_verdict(claim):<18}{claim.text}; ours: {_measured(claim)}", highlight=False)
         out.print(f"page: {summary.page}", highlight=False, soft_wrap=True)
+
+
+def _verdict(claim: JudgedClaim) -> str:
+    if not claim.holds:
+        return "does not hold"
+    if claim.published is None or claim.low is None or claim.high is None:
+        return "holds"
+    return "holds" if claim.low <= claim.published <= claim.high else "in direction only"
+
+
+def _measured(claim: JudgedClaim) -> str:
+    if claim.ours is None:
+        return "cannot be computed"
+    if claim.low is None or claim.high is None:
+        return f"{claim.ours:.1f} %, unbounded"
+    return f"{claim.ours:.1f} % ({claim.low:.1f} to {claim.high:.1f})"
 
 
 @app.command()
