@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,16 +28,20 @@ def analyze(
     spark: SparkSession,
     published: Mapping[str, Mapping[str, float]] | None = None,
     title: str | None = None,
+    only: Sequence[str] | None = None,
 ) -> Analysis:
     """Analyses all runs under a folder, and leaves Parquet, metrics.{csv,md,tex} and report.html in it.
 
-    `published` holds printed values by policy and metric, to be shown beside ours.
+    `published` holds printed values by policy and metric, to be shown beside ours; `only` names the runs that
+    count (experiment/policy/workload/seed) where the folder may hold others.
     """
     from analysis.report import write_report  # here, so that Spark starts before matplotlib is loaded
     from analysis.tables import write_tables
 
     write_parquet(read_journals(spark, str(folder)), f"{folder}/{PARQUET}")
     tables = read_parquet(spark, f"{folder}/{PARQUET}")
+    if only is not None:
+        tables = Tables(*(table.where(F.col("run_id").isin(list(only))) for table in tables))
     metrics = metrics_by_run(tables.samples, tables.runs).orderBy("run_id").toPandas()
     shown = first_runs(metrics)
     samples, decisions = _details(tables, shown)

@@ -198,7 +198,9 @@ def _read_table(spark: SparkSession, folder: str, name: str) -> DataFrame:
     try:
         table = spark.read.parquet(f"{folder}/{name}")
     except AnalysisException as error:
-        if error.getCondition() in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
+        if error.getCondition() == "UNABLE_TO_INFER_SCHEMA":  # written, but without a row: nothing happened
+            return spark.createDataFrame([], getattr(_SCHEMAS, name))
+        if error.getCondition() == "PATH_NOT_FOUND":
             raise FogscaleError(f"no table {name} in {folder}: run fogscale analyze first") from None
         raise
     return _checked(name, table)

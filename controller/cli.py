@@ -60,12 +60,18 @@ def main() -> None:
     """The entry point: whatever the user can mend becomes one line and exit code 2."""
     signal.signal(signal.SIGINT, _interrupted)
     try:
-        app()
+        app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except FogscaleError as error:
-        print(f"fogscale: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
+        _fail(str(error))
+    except typer.TyperException as error:  # a wrong command, option or argument
+        _fail(f"{getattr(error, 'format_message', error.__str__)()} (--help lists what there is)")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+
+
+def _fail(message: str) -> None:
+    print(f"fogscale: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)
 
 
 def _interrupted(_signal: int, _frame: FrameType | None) -> None:
@@ -189,7 +195,9 @@ def run(
         list[str] | None, typer.Option(help="Policies to run; default: all of the experiment.")
     ] = None,
     workload: Workload = None,
-    seed: Annotated[list[int] | None, typer.Option(min=0, help="Seeds to run; default: 1.")] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
+    ] = None,
     testbed: Annotated[str, typer.Option(help="Where to run.")] = "simulated",
     results: Results = Path("results"),
     fresh: Fresh = False,
@@ -202,7 +210,7 @@ def run(
     if testbed not in TESTBEDS:
         raise FogscaleError(unknown("testbed", testbed, TESTBEDS))
     experiment = experiments.load(file or default_experiment())
-    runs = experiments.runs_of(experiment, policy or None, seed or [1], workload)
+    runs = experiments.runs_of(experiment, policy or None, seed or None, workload)
     folders = []
     for number, each in enumerate(runs, start=1):
         label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
@@ -212,7 +220,7 @@ def run(
     if analyze_too:
         # One run is reported beside itself, several beside each other.
         together = folders[0] if len(folders) == 1 else results / f"experiment={experiment.name}"
-        _analyze(together, as_json, _published(experiment, workload))
+        _analyze(together, as_json, _published(experiment, workload), runs)
     elif as_json:
         print(json.dumps([str(folder) for folder in folders]))
     else:
@@ -251,7 +259,7 @@ def compare(
             execute(each, folder, fresh=fresh)
             if progress is not None:
                 progress(number)
-    _analyze(folder, as_json, _published(experiment, workload))
+    _analyze(folder, as_json, _published(experiment, workload), runs)
 
 
 def _published(
@@ -266,17 +274,26 @@ def _published(
     return load(folder).table
 
 
-def _analyze(folder: Path, as_json: bool, published: dict[str, dict[str, float]] | None) -> None:
+def _analyze(
+    folder: Path,
+    as_json: bool,
+    published: dict[str, dict[str, float]] | None,
+    runs: list[experiments.Run] | None = None,
+) -> None:
+    """Analyses these runs, or all that the folder holds."""
     if not folder.is_dir():
         raise FogscaleError(f"there is no folder {folder}: name one that holds runs, e.g. results")
     with _spark("analysing in Spark …") as spark:
         from analysis.analyze import analyze
 
-        report, metrics = analyze(folder, spark, published)
+        only = None if runs is None else [run.id for run in runs]
+        report, metrics = analyze(folder, spark, published, only=only)
     if as_json:
         print(json.dumps({"report": str(report), "metrics": json.loads(metrics.to_json(orient="records"))}))
         return
-    _show_metrics(metrics, published or {})
+    for workload, rows in metrics.groupby("workload"):
+        out.print(f"[bold]{workload}[/bold]", highlight=False)
+        _show_metrics(rows, published or {})
     out.print(f"report: {report}", highlight=False, soft_wrap=True)
 
 
@@ -287,7 +304,7 @@ def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]])
 
     policies = list(metrics["policy"].unique())
     table = Table(box=None, header_style="bold")
-    table.add_column("metric")
+    table.add_column("metric", no_wrap=True)
     for policy in policies:
         table.add_column(policy, justify="right")
         if policy in published:
@@ -413,7 +430,7 @@ def replay_run(
     policy: Annotated[str, typer.Option(help="The policy that decides again.")],
     as_json: Json = False,
 ) -> None:
-    """Decide a recorded run again with any policy, and show where decisions differ."""
+    """Decide a recorded run again with any policy, another one with its defaults; show what differs."""
     recorded = read_journal(folder / "journal.jsonl")
     if recorded is None:
         raise FogscaleError(f"{folder} holds no journal: name the folder of a run (…/seed=1)")

@@ -50,7 +50,7 @@ class Parameter(Settings):
 
 
 class Experiment(Settings):
-    name: str
+    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]  # it becomes a folder
     description: str = ""
     topology: TopologySettings
     start: dict[str, Annotated[int, Field(ge=1)]] = {}
@@ -59,7 +59,7 @@ class Experiment(Settings):
     workload: WorkloadSettings
     simulation: Simulation
     guards: Guards = {}
-    policies: dict[str, PolicySettings]
+    policies: Annotated[dict[str, PolicySettings], Field(min_length=1)]
     seeds: Annotated[int, Field(ge=1)] = 1
     significance: Ratio = 0.05
     parameters: tuple[Parameter, ...] = ()
@@ -85,6 +85,10 @@ class Run(Settings):
     def workload_name(self) -> str:
         """Also the name of a folder, so a path becomes its stem, and only what every file system takes."""
         return re.sub(r"[^\w.-]+", "_", Path(self.workload.name).stem)
+
+    @property
+    def id(self) -> str:
+        return f"{self.experiment}/{self.policy}/{self.workload_name}/{self.seed}"
 
     @property
     def folder(self) -> Path:
@@ -171,8 +175,8 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _is_another(below: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
-    """Another capacity law shares no settings with the one it replaces."""
-    return "law" in change and change["law"] != below.get("law")
+    """Another capacity law or rescale style shares no settings with the one it replaces."""
+    return any(key in change and change[key] != below.get(key) for key in ("law", "style"))
 
 
 def varied(experiment: Experiment, changes: Mapping[str, Any]) -> Experiment:

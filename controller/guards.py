@@ -89,7 +89,8 @@ class Bounds(Guard):
         plan = super().decide(observation)
         if plan is None:
             return None
-        cut = {name: nodes[: self.replicas] for name, nodes in plan.placement.items()}
+        fewest = {operator.name: operator.n_min for operator in observation.topology.operators}
+        cut = {name: nodes[: max(self.replicas, fewest[name])] for name, nodes in plan.placement.items()}
         if all(len(cut[name]) == len(nodes) for name, nodes in plan.placement.items()):
             return plan
         if cut == dict(observation.requested):

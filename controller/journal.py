@@ -328,6 +328,16 @@ def _opened_alone(path: Path) -> FileIO:
     return file
 
 
+def set_aside(path: Path) -> None:
+    """Nothing recorded is ever lost: an earlier journal stays beside the new one under another name."""
+    if path.is_file():
+        with _opened_alone(path):
+            number = 1
+            while (old := path.with_name(f"journal.{number}.old")).exists():
+                number += 1
+            path.rename(old)
+
+
 def _check_same_run(path: Path, recorded: Recorded | None, run: Mapping[str, Any]) -> None:
     if recorded is None:
         return

@@ -39,9 +39,9 @@ def check_capabilities(
 def run(testbed: Testbed, policy: Policy, log: Log, progress: Progress | None = None) -> None:
     """Runs until the workload is processed; picks up where a crashed run of the same log stopped."""
     if log.recorded is not None:
+        _relive(log.recorded.steps, policy)
         if log.recorded.ended:
             return
-        _relive(log.recorded.steps, policy)
         testbed.restore(log.recorded.steps)
     while not testbed.finished:
         samples = tuple(testbed.samples())

@@ -21,7 +21,7 @@ from controller.contract import Policy
 from controller.errors import FogscaleError, unknown
 from controller.experiment import Run, WorkloadSettings
 from controller.guards import guarded
-from controller.journal import Journal, SampleLog
+from controller.journal import Journal, SampleLog, set_aside
 from controller.model import Placement, Sample, Topology
 from controller.placement import grown, nearest
 from controller.policies import create, policy_class
@@ -146,7 +146,7 @@ def execute(
     if results is not None:
         path = results / run.folder / "journal.jsonl"
         if fresh:
-            _set_aside(path)
+            set_aside(path)
     journal = Journal.open(path, prepared.header(), prepared.topology)
     try:
         if path is not None:
@@ -166,15 +166,6 @@ def _ready(prepared: Prepared) -> tuple[SimulatedTestbed, Policy]:
     return testbed, policy
 
 
-def _set_aside(path: Path) -> None:
-    """Nothing recorded is ever lost: an earlier journal stays beside the new one under another name."""
-    if path.exists():
-        number = 1
-        while (old := path.with_name(f"journal.{number}.old")).exists():
-            number += 1
-        path.rename(old)
-
-
 def _write_manifest(path: Path, prepared: Prepared) -> None:
     manifest = {
         "run": prepared.run.model_dump(mode="json"),
@@ -182,7 +173,12 @@ def _write_manifest(path: Path, prepared: Prepared) -> None:
         "versions": {name: _version(name) for name in ("fogscale", "numpy", "scipy")},
         "commit": _commit(),
     }
-    path.write_text(yaml.dump(manifest, Dumper=_YamlDumper, sort_keys=False), encoding="utf-8")
+    try:
+        path.write_text(yaml.dump(manifest, Dumper=_YamlDumper, sort_keys=False), encoding="utf-8")
+    except OSError as error:
+        raise FogscaleError(
+            f"cannot write {path}: {error.strerror}; choose another folder with --out"
+        ) from error
 
 
 def _version(package: str) -> str | None:

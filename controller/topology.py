@@ -146,9 +146,10 @@ def start_placement(
     nodes nearest to each other, beginning with the first."""
     names = [operator.name for operator in topology.operators]
     nodes = [node.name for node in topology.nodes]
-    for name in (*start, *pins):
-        if name not in names:
-            raise FogscaleError(f"start: {unknown('operator', name, names)}")
+    for key, given in (("start", start), ("pins", pins)):
+        for name in given:
+            if name not in names:
+                raise FogscaleError(f"{key}: {unknown('operator', name, names)}")
     for pinned in pins.values():
         for node in pinned:
             if node not in nodes and not topology.elastic:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from controller.errors import FogscaleError
 from workloads.profile import FloatArray, RateProfile
 
+MOST_STEPS = 50_000_000  # a year and a half of seconds; more would not fit into memory
 MOST_RECORDS_PER_STEP = 1e15  # far beyond any testbed, and still counted exactly by a float
 
 
@@ -60,6 +61,11 @@ def _expected_records(profile: RateProfile, settings: ReplaySettings, step_s: fl
         raise FogscaleError(f"replay step_s must be a number above 0, not {step_s}")
     # A span of whole steps can come out a rounding error longer; that must not add an empty step.
     steps = max(1, math.ceil(replay_span_s(profile, settings) / step_s - 1e-9))
+    if steps > MOST_STEPS:
+        raise FogscaleError(
+            f"workload '{profile.name}' lasts {steps:.1e} steps of {step_s:g} s: raise its speed, or check"
+            " that its times are seconds, not milliseconds"
+        )
     edges_s = np.arange(steps + 1) * (step_s * settings.speed)
     expected = profile.between(edges_s) * settings.scale
     if expected.max() * settings.copies > MOST_RECORDS_PER_STEP:

@@ -40,9 +40,9 @@ def register(name: str) -> Callable[[_Class], _Class]:
     return remember
 
 
-def parameter(default: Any, description: str) -> Any:
-    """A dataclass field that `fogscale policies` can explain."""
-    metadata = {"description": description}
+def parameter(default: Any, description: str, at_least: float | None = None) -> Any:
+    """A dataclass field that `fogscale policies` can explain, and that is checked when given."""
+    metadata = {"description": description, "at_least": at_least}
     if isinstance(default, (dict, list)):
         return field(default_factory=lambda: default.copy(), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -90,7 +90,7 @@ def create(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
     """A policy with the paper's defaults, but for the parameters given."""
     cls = policy_class(name)
     hints = get_type_hints(cls)
-    known = [known.name for known in _parameters_of(cls)]
+    known = {known.name: known for known in _parameters_of(cls)}
     values: dict[str, Any] = {}
     for given, value in (parameters or {}).items():
         if given not in known:
@@ -99,6 +99,9 @@ def create(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
             values[given] = msgspec.convert(value, hints[given])
         except msgspec.ValidationError as error:
             raise FogscaleError(f"parameter '{given}' of policy '{name}': {error}") from error
+        least = known[given].metadata.get("at_least")
+        if least is not None and values[given] < least:
+            raise FogscaleError(f"parameter '{given}' of policy '{name}' is {value}: give at least {least:g}")
     policy: Policy = cls(**values)
     return policy
 

@@ -24,13 +24,15 @@ from controller.policies import parameter
 @dataclass
 class ModelBased:
     high_back_pressure_ratio: float = parameter(0.5, "a back pressure above this is high (§II-B)")
-    confirmations: int = parameter(2, "observations in a row that must show overload before a scale-up")
+    confirmations: int = parameter(
+        2, "observations in a row that must show overload before a scale-up", at_least=1
+    )
     spare_ratio: float = parameter(0.30, "Trshld_DT: spare capacity from which a scale-down is considered")
     n_min: int = parameter(1, "Algorithm 4 never goes below this, nor below the operator's own n_min")
     algorithm_4: Literal["corrected", "printed"] = parameter(
         "corrected", "'printed' follows the paper to the letter, which all but never scales down"
     )
-    period_s: float = parameter(60.0, "seconds between decisions")
+    period_s: float = parameter(60.0, "seconds between decisions", at_least=0.1)
     latency_aware: bool = field(default=True, init=False, repr=False)
     choose: NodeChoice = field(default=nearest, init=False, repr=False, compare=False)
     _measurements: dict[str, list[Measurement]] = field(init=False, repr=False, compare=False)

@@ -13,7 +13,7 @@ from controller.policies import parameter
 class CpuThreshold:
     high_cpu_ratio: float = parameter(0.90, "add a replica above this mean CPU")
     low_cpu_ratio: float = parameter(0.50, "remove a replica below this mean CPU")
-    period_s: float = parameter(60.0, "seconds between decisions")
+    period_s: float = parameter(60.0, "seconds between decisions", at_least=0.1)
     choose: NodeChoice = field(default=nearest, init=False, repr=False, compare=False)
 
     @property

@@ -15,7 +15,7 @@ class Ideal(MemorylessPolicy):
     capacity_per_s: Mapping[str, tuple[float, ...]] = parameter(
         {}, "known capacity of 1, 2, … replicas per operator; filled in by the experiment"
     )
-    period_s: float = parameter(10.0, "seconds between decisions")
+    period_s: float = parameter(10.0, "seconds between decisions", at_least=0.1)
 
     @property
     def needs(self) -> Capabilities:

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from controller.model import Capabilities, Observation, Plan
+from numpy.random import Generator
+
+from controller.errors import FogscaleError, unknown
+from controller.model import Capabilities, Observation, Plan, Topology
 from controller.placement import resize_plan
 from controller.policies import MemorylessPolicy, parameter, register
 
@@ -12,7 +15,15 @@ from controller.policies import MemorylessPolicy, parameter, register
 @dataclass(frozen=True)
 class Static(MemorylessPolicy):
     replicas: Mapping[str, int] = parameter({}, "replicas per operator; those not named stay as they start")
-    period_s: float = parameter(60.0, "seconds between decisions")
+    period_s: float = parameter(60.0, "seconds between decisions", at_least=0.1)
+
+    def start(self, topology: Topology, rng: Generator) -> None:
+        names = [operator.name for operator in topology.operators]
+        for name in self.replicas:
+            if name not in names:
+                raise FogscaleError(
+                    f"parameter 'replicas' of policy 'static': {unknown('operator', name, names)}"
+                )
 
     @property
     def needs(self) -> Capabilities:

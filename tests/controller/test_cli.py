@@ -62,14 +62,16 @@ def test_a_workload_is_drawn(tmp_path):
 
 
 def test_a_run_prints_its_folder_and_nothing_else(tmp_path, short_csv):
-    ran = fogscale("run", "--policy", "gesscale", "--workload", short_csv, "--out", tmp_path, "--json")
+    ran = fogscale(
+        "run", "--policy", "gesscale", "--seed", 1, "--workload", short_csv, "--out", tmp_path, "--json"
+    )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert json.loads(ran.stdout) == [str(run_folder(tmp_path))]
     assert (run_folder(tmp_path) / "journal.jsonl").exists()
 
 
 def test_a_recorded_run_replays_through_any_policy(tmp_path, short_csv):
-    fogscale("run", "--policy", "gesscale", "--workload", short_csv, "--out", tmp_path)
+    fogscale("run", "--policy", "gesscale", "--seed", 1, "--workload", short_csv, "--out", tmp_path)
     same = fogscale("replay", run_folder(tmp_path), "--policy", "gesscale", "--json")
     assert json.loads(same.stdout) == []
     other = fogscale("replay", run_folder(tmp_path), "--policy", "thr_nlaware")
@@ -80,7 +82,17 @@ def test_a_recorded_run_replays_through_any_policy(tmp_path, short_csv):
 @pytest.mark.spark
 def test_an_experiment_ends_with_the_report_and_the_metrics(tmp_path, short_csv):
     ran = fogscale(
-        "run", "--policy", "gesscale", "--workload", short_csv, "--out", tmp_path, "--analyze", "--json"
+        "run",
+        "--policy",
+        "gesscale",
+        "--seed",
+        1,
+        "--workload",
+        short_csv,
+        "--out",
+        tmp_path,
+        "--analyze",
+        "--json",
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     document = json.loads(ran.stdout)
@@ -108,6 +120,19 @@ def test_a_comparison_tests_every_pair(tmp_path, short_csv):
     assert "report.html" in ran.stdout.replace("\n", "")
 
 
+@pytest.mark.spark
+def test_a_run_in_which_nothing_changes_is_analysed_too(tmp_path, short_csv):
+    """No plan, no receipt; and of the folder only what was asked for counts."""
+    fogscale("run", "--policy", "static", "--seed", 2, "--workload", short_csv, "--out", tmp_path)
+    both = ["--policy", "static", "--policy", "thr_nlaware", "--seed", 1, "--workload", short_csv]
+    ran = fogscale("run", *both, "--out", tmp_path, "--analyze", "--json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    metrics = json.loads(ran.stdout)["metrics"]
+    assert [(row["policy"], row["seed"]) for row in metrics] == [("static", 1), ("thr_nlaware", 1)]
+    alone = fogscale("analyze", run_folder(tmp_path, policy="static"), "--json")
+    assert [row["reconfigurations"] for row in json.loads(alone.stdout)["metrics"]] == [0]
+
+
 # Mistakes
 
 
@@ -122,6 +147,8 @@ def test_a_comparison_tests_every_pair(tmp_path, short_csv):
         (["run", "--policy", "static", "--out", "/proc/none"], "cannot write /proc/none"),
         (["analyze", "gone"], "there is no folder gone"),
         (["replay", "gone", "--policy", "static"], "gone holds no journal"),
+        (["run", "--seed", "abc"], "Invalid value for '--seed'"),
+        (["rnu"], "rnu"),
         (["compare", "--policies", "static"], "at least two different policies"),
         (["figures", "--paper", "geschale"], "unknown paper 'geschale': did you mean gesscale?"),
         (["workloads", "show", "taxi", "--plot", "/proc/none/x.png"], "cannot draw into"),

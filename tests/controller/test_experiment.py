@@ -341,3 +341,13 @@ def test_the_gesscale_experiment_starts_with_two_replicas_of_six():
     made = prepare(runs_of(load(GESSCALE), policies=["gesscale"], seeds=[1])[0])
     assert made.start["map"] == ("fog1", "fog2")
     assert len(made.capacity_per_s["map"]) == 6
+
+
+def test_another_rescale_style_does_not_keep_the_duration_of_the_one_before(experiment):
+    other = varied(experiment, {"simulation.reconfiguration": {"style": "instant"}})
+    assert other.simulation.reconfiguration.range_s == (0, 0)
+
+
+def test_an_instant_that_takes_time_is_refused(experiment):
+    with pytest.raises(FogscaleError, match="instant takes no time"):
+        varied(experiment, {"simulation.reconfiguration": {"style": "instant", "duration_s": 5}})

@@ -13,6 +13,7 @@ import yaml
 from controller import journal
 from controller.errors import FogscaleError
 from controller.experiment import Run
+from controller.policies import policy_class
 from controller.run import execute, prepare, run_of, simulate
 from tests.support.runs import load_csv, run_values
 
@@ -320,3 +321,23 @@ def test_two_controllers_do_not_write_into_one_journal(run, uninterrupted, tmp_p
             execute(run, tmp_path)
     finally:
         first.close()
+
+
+def test_fresh_does_not_take_a_journal_away_from_a_running_controller(run, tmp_path):
+    first = journal.Journal.open(journal_path(run, tmp_path), prepare(run).header(), prepare(run).topology)
+    try:
+        with pytest.raises(FogscaleError, match="in use"):
+            execute(run, tmp_path, fresh=True)
+        assert not journal_path(run, tmp_path).with_name("journal.1.old").exists()
+    finally:
+        first.close()
+
+
+def test_a_finished_run_of_a_policy_that_has_changed_is_not_passed_off_as_the_new_one(
+    run, uninterrupted, tmp_path, monkeypatch
+):
+    resumed_from(uninterrupted, run, tmp_path)
+    monkeypatch.setattr(policy_class(run.policy), "decide", lambda _policy, _observation: None)
+    with pytest.raises(FogscaleError, match="decides otherwise than the journal says"):
+        execute(run, tmp_path)
+    assert journal_path(run, tmp_path).read_bytes() == uninterrupted

@@ -44,6 +44,8 @@ class Reconfiguration(Settings):
         low, high = self.range_s
         if low > high:
             raise ValueError(f"duration_s: the range [{low:g}, {high:g}] runs backwards; swap its ends")
+        if self.style == "instant" and high > 0:
+            raise ValueError(f"duration_s: the style instant takes no time, not {high:g} s; leave it out")
         return self
 
 

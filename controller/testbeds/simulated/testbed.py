@@ -342,7 +342,7 @@ class SimulatedTestbed:
 
         for name, nodes in self._requested.items():
             if gone := tuple(node for node in nodes if node in lost):
-                self._orphaned[name] = gone
+                self._orphaned[name] = (*self._orphaned.get(name, ()), *gone)
         self._requested = without(self._requested)
         self._booting = {
             name: {ticket: node for ticket, node in nodes.items() if node not in lost}
@@ -365,6 +365,9 @@ class SimulatedTestbed:
                 too_few = len(self._requested[operator.name]) < operator.n_min
                 if too_few and node in free_nodes(self._topology, self._requested):
                     nodes = (*self._requested[operator.name], node)
+                    self._orphaned[operator.name] = tuple(
+                        other for other in self._orphaned[operator.name] if other != node
+                    )
                     self._requested[operator.name] = nodes
                     self._engine.place({**self._engine.running, operator.name: nodes})
 

@@ -113,3 +113,12 @@ def test_a_description_lists_parameters_with_defaults():
     assert described["spare_ratio"] == 0.3
     assert described["algorithm_4"] == "corrected"
     assert set(describe("thr_nlaware").needs) == {"cpu", "node_choice", "operator_parallelism", "rtt"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "parameters"),
+    [("gesscale", {"period_s": -5}), ("thr_nlaware", {"period_s": 0}), ("gesscale", {"confirmations": 0})],
+)
+def test_a_parameter_out_of_range_is_named(policy, parameters):
+    with pytest.raises(FogscaleError, match=rf"parameter '{next(iter(parameters))}' .* give at least"):
+        create(policy, parameters)
