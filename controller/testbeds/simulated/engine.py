@@ -7,7 +7,7 @@ policy sees and when faults strike is decided around it, in testbed.py.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -300,16 +300,15 @@ class Engine:
         total, waits_s = slowest_way(self.dag, own, self._hops_s, self._waits_s(steps, backlogs))
         return total, waits_s.tolist()
 
-    def response_now_ms(self) -> float | None:
-        """The mean response time of a record that arrives at this instant."""
-        if min(self._served_per_s) <= 0:
-            return None
-        ways_s: list[float] = []
-        for i, rate_per_s in enumerate(self._rate_per_s.tolist()):
+    def slowest_way_ms(self, own_ms: Sequence[float | None]) -> float | None:
+        """The response time of the job from those of its operators; None where one is unknown."""
+        ways_ms: list[float] = []
+        for i, response_ms in enumerate(own_ms):
+            if response_ms is None:
+                return None
             inputs = zip(self.dag.upstream[i], self._hops_s[i], strict=True)
-            arrived_s = max((ways_s[j] + hop_s for j, hop_s in inputs), default=0.0)
-            ways_s.append(arrived_s + self.wait_now_s(i) + self.sojourn_at(i, rate_per_s).mean_s)
-        return max(ways_s[i] for i in self.dag.sinks) * 1000
+            ways_ms.append(response_ms + max((ways_ms[j] + hop_s * 1000 for j, hop_s in inputs), default=0.0))
+        return max(ways_ms[i] for i in self.dag.sinks)
 
     def sojourn_at(self, i: int, rate_per_s: float) -> Sojourn:
         return sojourn(

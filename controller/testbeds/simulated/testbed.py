@@ -192,8 +192,8 @@ class SimulatedTestbed:
                     for ticket, node in nodes.items()
                 )
                 operators[name] = replace(operators[name], instances=operators[name].instances + boots)
-        lag_records = float(engine.lag_records())
-        self._last_seen = _Seen(engine.time_s, operators, lag_records, engine.response_now_ms())
+        response_ms = engine.slowest_way_ms([seen.response_time_ms for seen in operators.values()])
+        self._last_seen = _Seen(engine.time_s, operators, float(engine.lag_records()), response_ms)
         return self._last_seen
 
     def _placement_now(self) -> dict[str, tuple[str, ...]]:
