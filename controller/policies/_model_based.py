@@ -99,7 +99,7 @@ class ModelBased:
         rtt_ms = largest_rtt_ms(observation.topology, nodes) if self.latency_aware else 0.0
         measurements = self._measurements[operator.name]
         measurements.append(Measurement(len(nodes), rtt_ms, throughput_per_s))
-        self._models[operator.name] = self.model_from(measurements)
+        self._models.pop(operator.name, None)  # to be calibrated anew when it is next asked
         if operator.n_max is not None and len(nodes) + 1 > operator.n_max:
             return len(nodes), ""
         return len(nodes) + 1, f"saturated at {throughput_per_s:.0f} records/s"
@@ -109,7 +109,7 @@ class ModelBased:
     ) -> tuple[int, str]:
         """Algorithms 2 and 4: give up replicas while those that remain cover the input."""
         placement = observation.requested
-        model = self._models.get(operator.name)
+        model = self._model_of(operator.name)
         if model is None or seen.input_rate_per_s is None or seen.throughput_per_s is None:
             return len(placement[operator.name]), ""
         topology = observation.topology
@@ -125,6 +125,11 @@ class ModelBased:
             placement, mst_per_s = fewer, remaining_per_s
         reason = f"{mst_per_s:.0f} records/s are enough for {seen.input_rate_per_s:.0f}"
         return len(placement[operator.name]), reason
+
+    def _model_of(self, name: str) -> MstModel | None:
+        if name not in self._models and self._measurements[name]:
+            self._models[name] = self.model_from(self._measurements[name])
+        return self._models.get(name)
 
     def _may_remove(self, mst_per_s: float, remaining_per_s: float, input_rate_per_s: float) -> bool:
         if self.algorithm_4 == "printed":  # line 5 to the letter: the opposite of what §IV-D says in words

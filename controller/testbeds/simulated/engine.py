@@ -249,7 +249,8 @@ class Engine:
         grid within it; what is due at its end waits for the next span."""
         grid = self._sample_steps
         steps = list(range((self.step // grid + 1) * grid, end, grid))
-        backlogs = flow.backlog[:, [step - self.step - 1 for step in steps]]
+        backlogs = flow.backlog[:, steps[0] - self.step - 1 :: grid] if steps else flow.backlog[:, :0]
+        backlogs = backlogs[:, : len(steps)]
         if (self._sample_due or self.step % grid == 0) and self._sampled_step != self.step:
             steps.insert(0, self.step)
             backlogs = np.concatenate((self.backlog[:, None], backlogs), axis=1)
