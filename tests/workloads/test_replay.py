@@ -132,3 +132,9 @@ def test_more_records_than_can_be_counted_are_refused():
         FogscaleError, match=r"workload 'flat' offers 1\.0e\+21 records in one step: lower scale"
     ):
         draw(FLAT, scale=1e20)
+
+
+def test_a_trace_in_milliseconds_is_refused_before_it_fills_the_memory():
+    profile = RateProfile("long", "made up", np.ones(2), 1e12)
+    with pytest.raises(FogscaleError, match="seconds, not milliseconds"):
+        arrivals(profile, ReplaySettings(), 1.0, np.random.default_rng(1))

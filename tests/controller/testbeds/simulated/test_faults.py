@@ -6,7 +6,7 @@ import pytest
 
 from controller.errors import FogscaleError
 from controller.model import NodeMetrics, OperatorMetrics, Plan
-from tests.support.jobs import placed
+from tests.support.jobs import chain, placed
 from tests.support.runs import constant, simulated
 
 
@@ -203,3 +203,13 @@ def test_a_fault_of_an_unknown_node_is_refused(fault):
     more = {"speed_factor": 0.5} if fault == "straggler" else {}
     with pytest.raises(FogscaleError, match=r"simulation\.faults: unknown node 'fgo2': did you mean fog2\?"):
         struck(fault, at_s=60, node="fgo2", **more)
+
+
+def test_replicas_lost_one_node_after_the_other_come_back_one_after_the_other():
+    faults = [
+        {"kind": "node_loss", "at_s": 60, "for_s": 240, "node": "fog1", "recovery_s": 0},
+        {"kind": "node_loss", "at_s": 120, "for_s": 300, "node": "fog2", "recovery_s": 0},
+    ]
+    job = simulated(constant(50, 600), topology=chain(n_min=2), faults=faults)
+    seen = looked_at(job, 90, 150, 330, 450)
+    assert [seen[t].requested["map"] for t in seen] == [("fog2",), (), ("fog1",), ("fog1", "fog2")]
