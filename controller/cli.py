@@ -1,5 +1,5 @@
-"""The command line. Every command reads its arguments, calls one function and prints: results to standard
-output, progress to standard error and only to a terminal, errors as one line with the fix and exit code 2."""
+"""The command line. Every command reads its arguments, calls one function and prints; what the user can mend
+is one line with the fix and exit code 2."""
 
 from __future__ import annotations
 
@@ -7,22 +7,18 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from controller import experiment as experiments
 from controller import policies as policy_registry
+from controller.console import Json, Results, interrupted, out, progress_bar, spark_session
 from controller.errors import FogscaleError, unknown
 from controller.journal import read as read_journal
 from controller.replay import differences
@@ -30,8 +26,6 @@ from controller.run import execute, prepare, run_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyspark.sql import SparkSession
-
     from paper_figures.claims import JudgedClaim
 
 app = typer.Typer(
@@ -43,14 +37,9 @@ app = typer.Typer(
 workloads_app = typer.Typer(help="Workloads: what they are, how fast they run, how they look.")
 app.add_typer(workloads_app, name="workloads")
 
-out = Console()
-err = Console(stderr=True)
-
 TESTBEDS = ("simulated",)
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; an earlier journal is set aside.")]
-Results = Annotated[Path, typer.Option("--out", help="Folder that holds the results.")]
 Workload = Annotated[
     str | None, typer.Option(help="A workload's name, or a CSV of your own; default: the experiment's.")
 ]
@@ -58,7 +47,7 @@ Workload = Annotated[
 
 def main() -> None:
     """The entry point: whatever the user can mend becomes one line and exit code 2."""
-    signal.signal(signal.SIGINT, _interrupted)
+    signal.signal(signal.SIGINT, interrupted)
     try:
         app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except FogscaleError as error:
@@ -72,10 +61,6 @@ def main() -> None:
 def _fail(message: str) -> None:
     print(f"fogscale: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(2)
-
-
-def _interrupted(_signal: int, _frame: FrameType | None) -> None:
-    raise FogscaleError("interrupted; what was recorded is kept: run the same command again to go on")
 
 
 def default_experiment() -> Path:
@@ -214,7 +199,7 @@ def run(
     folders = []
     for number, each in enumerate(runs, start=1):
         label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
-        with _progress(label, prepare(each).duration_s) as progress:
+        with progress_bar(label, prepare(each).duration_s) as progress:
             execute(each, results, progress, fresh)
         folders.append(results / each.folder)
     if analyze_too:
@@ -254,7 +239,7 @@ def compare(
     experiment = experiments.load(file or default_experiment())
     runs = experiments.runs_of(experiment, chosen, range(1, seeds + 1), workload)
     folder = results / "compare" / f"{'-'.join(chosen)}-{runs[0].workload_name}"
-    with _progress(f"{len(runs)} runs", len(runs)) as progress:
+    with progress_bar(f"{len(runs)} runs", len(runs)) as progress:
         for number, each in enumerate(runs, start=1):
             execute(each, folder, fresh=fresh)
             if progress is not None:
@@ -283,7 +268,7 @@ def _analyze(
     """Analyses these runs, or all that the folder holds."""
     if not folder.is_dir():
         raise FogscaleError(f"there is no folder {folder}: name one that holds runs, e.g. results")
-    with _spark("analysing in Spark …") as spark:
+    with spark_session("analysing in Spark …") as spark:
         from analysis.analyze import analyze
 
         only = None if runs is None else [run.id for run in runs]
@@ -335,7 +320,7 @@ def figures(
     from paper_figures.published import papers
 
     chosen = paper or [folder.name for folder in papers()]
-    with _spark(f"simulating {', '.join(chosen)} …") as spark:
+    with spark_session(f"simulating {', '.join(chosen)} …") as spark:
         from paper_figures.build import build
 
         summaries = {name: build(name, results, spark, seeds) for name in chosen}
@@ -380,7 +365,7 @@ def sensitivity(
     as_json: Json = False,
 ) -> None:
     """Repeat a paper's ranking over the plausible ranges of its assumed parameters (minutes)."""
-    with _spark(f"{sets} parameter sets of {paper} …") as spark:
+    with spark_session(f"{sets} parameter sets of {paper} …") as spark:
         from paper_figures.sensitivity import sensitivity as repeat
 
         found = repeat(paper, results, spark, sets, seeds)
@@ -395,33 +380,6 @@ def sensitivity(
             highlight=False,
         )
     out.print(f"page: {found.page}", highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def _spark(doing: str) -> Iterator[SparkSession]:
-    """A session for one command. What it needs is imported after it: the JVM starts meanwhile."""
-    from analysis.spark import session
-
-    if err.is_terminal:
-        err.print(f"[dim]{doing}[/dim]", highlight=False)
-    spark = session()
-    signal.signal(signal.SIGINT, _interrupted)  # Spark puts its own in place
-    try:
-        yield spark
-    finally:
-        spark.stop()
-
-
-@contextmanager
-def _progress(label: str, total_s: float) -> Iterator[Callable[[float], None] | None]:
-    """A bar on a terminal, nothing elsewhere."""
-    if not err.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task(label, total=total_s)
-        yield lambda time_s: bar.update(task, completed=min(time_s, total_s))
 
 
 @app.command("replay")

@@ -1,0 +1,57 @@
+"""What every command prints with: results to standard output, progress to standard error and only there if
+it is a terminal."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from controller.errors import FogscaleError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+out = Console()
+err = Console(stderr=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Results = Annotated[Path, typer.Option("--out", help="Folder that holds the results.")]
+
+
+def interrupted(_signal: int, _frame: FrameType | None) -> None:
+    raise FogscaleError("interrupted; what was recorded is kept: run the same command again to go on")
+
+
+@contextmanager
+def spark_session(doing: str) -> Iterator[SparkSession]:
+    """A session for one command. What it needs is imported after it: the JVM starts meanwhile."""
+    from analysis.spark import session
+
+    if err.is_terminal:
+        err.print(f"[dim]{doing}[/dim]", highlight=False)
+    spark = session()
+    signal.signal(signal.SIGINT, interrupted)  # Spark puts its own in place
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def progress_bar(label: str, total: float) -> Iterator[Callable[[float], None] | None]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not err.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.update(task, completed=min(done, total))
