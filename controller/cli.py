@@ -26,6 +26,7 @@ from controller.run import execute, prepare, run_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from paper_figures.claims import JudgedClaim
 
 app = typer.Typer(
