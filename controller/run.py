@@ -30,7 +30,9 @@ from controller.testbeds.simulated.engine import Engine
 from controller.testbeds.simulated.testbed import SimulatedTestbed
 from controller.topology import start_placement
 from workloads import catalog
+from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings, arrivals, replay_span_s
+from workloads.workload import Workload
 
 _YamlDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # ten times as fast where libyaml is there
 _NO_LIMIT = 64  # replicas up to which a capacity ladder is worked out where an operator has no n_max
@@ -86,10 +88,8 @@ def prepare(run: Run) -> Prepared:
     if run.measured_operator not in names:
         raise FogscaleError(f"measured_operator: {unknown('operator', run.measured_operator, names)}")
     start = start_placement(topology, run.start, run.pins)
-    entry = _entry(run.workload, topology)
     # The same seed gives every policy the same arrivals: policies are compared on one load.
-    counts, duration_s = _arrivals(run, np.random.default_rng([run.seed, 0]))
-    inputs = {entry: counts}
+    inputs, duration_s = _inputs(run, topology, np.random.default_rng([run.seed, 0]))
     engine = Engine(topology, start, inputs, run.simulation)
     ladders = {
         operator.name: tuple(_ladder(engine, topology, start, operator.name))
@@ -97,6 +97,47 @@ def prepare(run: Run) -> Prepared:
         if operator.scalable or operator.name == run.measured_operator
     }
     return Prepared(run, topology, start, inputs, duration_s, ladders)
+
+
+def _inputs(
+    run: Run, topology: Topology, rng: np.random.Generator
+) -> tuple[dict[str, NDArray[np.int64]], float]:
+    """Records that arrive in each step, by the operator where they enter, and how long they do."""
+    workload = catalog.load(run.workload.name, **run.workload.parameters)
+    profiles = _profiles(run.workload, workload, topology)
+    usual = workload.replay
+    replay = ReplaySettings(
+        speed=run.workload.speed or usual.speed,
+        copies=run.workload.copies or usual.copies,
+        scale=run.workload.scale or usual.scale,
+    )
+    inputs = {
+        operator: arrivals(profile, replay, run.simulation.step_s, rng)
+        for operator, profile in profiles.items()
+    }
+    if not any(counts.any() for counts in inputs.values()):
+        raise FogscaleError(f"workload '{run.workload.name}' offers no records: raise its scale or speed")
+    return inputs, replay_span_s(workload.profile, replay)
+
+
+def _profiles(
+    settings: WorkloadSettings, workload: Workload, topology: Topology
+) -> Mapping[str, RateProfile]:
+    """What enters where: at one operator, or at each that the workload drives on its own."""
+    names = [operator.name for operator in topology.operators]
+    if not workload.inputs:
+        return {_entry(settings, topology): workload.profile}
+    if settings.operator is not None:
+        raise FogscaleError(
+            f"workload.operator: '{settings.name}' drives {', '.join(workload.inputs)} on their own: remove it"
+        )
+    for name in workload.inputs:
+        if name not in names:
+            raise FogscaleError(
+                f"workload '{settings.name}' drives {', '.join(workload.inputs)}, but there is no operator"
+                f" '{name}' (known: {', '.join(names)}): rename them, or set workload.parameters.operators"
+            )
+    return workload.inputs
 
 
 def _entry(workload: WorkloadSettings, topology: Topology) -> str:
@@ -109,20 +150,6 @@ def _entry(workload: WorkloadSettings, topology: Topology) -> str:
     if workload.operator not in names:
         raise FogscaleError(f"workload.operator: {unknown('operator', workload.operator, names)}")
     return workload.operator
-
-
-def _arrivals(run: Run, rng: np.random.Generator) -> tuple[NDArray[np.int64], float]:
-    workload = catalog.load(run.workload.name, **run.workload.parameters)
-    usual = workload.replay
-    replay = ReplaySettings(
-        speed=run.workload.speed or usual.speed,
-        copies=run.workload.copies or usual.copies,
-        scale=run.workload.scale or usual.scale,
-    )
-    counts = arrivals(workload.profile, replay, run.simulation.step_s, rng)
-    if not counts.any():
-        raise FogscaleError(f"workload '{run.workload.name}' offers no records: raise its scale or speed")
-    return counts, replay_span_s(workload.profile, replay)
 
 
 def _ladder(engine: Engine, topology: Topology, start: Placement, name: str) -> Iterator[float]:
@@ -181,6 +208,7 @@ def _write_manifest(path: Path, prepared: Prepared) -> None:
         ) from error
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return version(package)

@@ -14,10 +14,10 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Share(NamedTuple):
-    """A part of all keys: each key belongs to exactly one of `of` shares, so one process keeps its order."""
+    """A part of all keys: each key belongs to exactly one of the shares, so one process keeps its order."""
 
-    index: int = 0
-    of: int = 1
+    number: int = 0
+    total: int = 1
 
 
 WHOLE = Share()

@@ -1,13 +1,16 @@
-"""The simulated job: an operator DAG on nodes, advanced in spans within which nothing changes.
+"""The simulated job: an operator DAG on nodes, worked out in stretches within which nothing changes.
 
 The engine knows physics only: arrivals, capacities, queues, stops. What a reconfiguration is, what a
 policy sees and when faults strike is decided around it, in testbed.py.
+
+A stretch is worked out further ahead than it is asked for, since most turns of the loop change nothing; what
+lies ahead is thrown away when something does. So a run costs array operations per change, not per turn.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -19,10 +22,14 @@ from controller.model import Operator, Placement, Sample, Topology
 from controller.placement import largest_rtt_ms
 from controller.testbeds.simulated.faults import NodeLoss, Straggler
 from controller.testbeds.simulated.flow import Dag, Floats, Flow, back_pressured, queued
-from controller.testbeds.simulated.response import Sojourn, quantile_s, slowest_way, sojourn
+from controller.testbeds.simulated.response import Sojourn, Station, quantiles_s, slowest_way
 from controller.testbeds.simulated.settings import Simulation
 
 _NOTHING = 1e-6  # records: below it a queue is empty, above it rounding would not show
+
+
+_FURTHER = 4  # times as far ahead each time that nothing has changed
+_MOST_VALUES_AHEAD = 2**15  # operators × steps: what is thrown away should not have cost much
 
 
 class Counters(NamedTuple):
@@ -32,6 +39,29 @@ class Counters(NamedTuple):
     offered: Floats  # records offered to each operator, before any back pressure
     processed: Floats  # records each operator has processed
     saturated_steps: Floats  # per entry: steps that ended with a backlog
+
+
+class Stretch(NamedTuple):
+    """Steps within which nothing changes. Column 0 is their first instant, column k that after k steps."""
+
+    start: int
+    end: int
+    backlog: Floats  # [operator, instant]
+    processed: Floats  # [operator, instant], since the run began
+    saturated_steps: Floats  # [entry, instant], since the run began
+    offered: list[float]  # per instant: records offered to the job since the run began
+    waiting: list[float]  # per instant: everything that waits somewhere, in records as they were offered
+    waits_s: Floats  # [operator, instant]: how long the last record of the backlog waits for its turn
+
+
+class Replicas(NamedTuple):
+    """An operator as it is placed now."""
+
+    nodes: tuple[str, ...]
+    instance_ids: tuple[str, ...]
+    capacity_per_s: float  # while it runs
+    cpu_base_per_s: float  # mechanism 2: the throughput that would show as 100 % CPU
+    station: Station | None  # None where nothing can be served
 
 
 class Engine:
@@ -54,26 +84,23 @@ class Engine:
         self._per_offered = _records_per_offered(self.dag)
 
         self._entries = list(self.dag.entries)
-        self._history: deque[tuple[int, Floats, Floats]] = deque()
         self._window_steps = round(simulation.metric_window_s / self.step_s)
+        self._sample_steps = round(simulation.sample_interval_s / self.step_s)
         size = len(self.operators)
         self.step = 0
         self.drained = False
         self.reconfigurations = 0
         self.taken: list[Sample] = []
-        self.backlog = np.zeros(size)
-        self._processed = np.zeros(size)
-        self._rate_per_s = np.zeros(size)  # of each operator in the span last run
-        self._saturated_steps = np.zeros(len(self.dag.entries))
+        self._stretches: deque[Stretch] = deque()  # as far back as the metrics' window reaches
+        self._spans_ahead = 0  # 0: something has changed since the last stretch was worked out
         self._serves_from = np.zeros(size)  # in steps, fractions allowed: when a stop of the operator ends
         self._all_serve_from = 0.0
-        self._sample_steps = round(simulation.sample_interval_s / self.step_s)
         self._sampled_step = -1
         self._sample_due = True
 
         self.running: dict[str, tuple[str, ...]] = {}
-        self.capacity_per_s = np.zeros(size)  # while it runs
-        self.latency_free_per_s = np.zeros(size)
+        self.placed: list[Replicas] = []
+        self._capacity_per_step = np.zeros(size)
         self.set_environment(topology, {node.name: node.speed for node in topology.nodes})
         self.place(placement)
 
@@ -90,31 +117,42 @@ class Engine:
 
     def place(self, placement: Placement) -> None:
         """These replicas serve from now on."""
-        for i, operator in enumerate(self.operators):
-            nodes = tuple(placement[operator.name])
-            capacity, latency_free = self.capacity_of(operator, nodes)
-            self.capacity_per_s[i], self.latency_free_per_s[i] = capacity, latency_free
-        if {name: len(nodes) for name, nodes in placement.items()} != {
-            name: len(nodes) for name, nodes in self.running.items()
-        }:
+        counts = {name: len(nodes) for name, nodes in placement.items()}
+        if counts != {name: len(nodes) for name, nodes in self.running.items()}:
             self._sample_due = True
         self.running = {name: tuple(nodes) for name, nodes in placement.items()}
-        self._capacity_per_step = self.capacity_per_s * self.step_s
-        self._served_per_s: list[float] = self.capacity_per_s.tolist()
+        self.placed = [self._replicas(operator) for operator in self.operators]
+        self._capacity_per_step = np.array([each.capacity_per_s * self.step_s for each in self.placed])
         self._limits_per_s, self._slowest = self._bottlenecks()
         self._hops_s = [
             [self._hop_s(self.operators[j].name, operator.name) for j in self.dag.upstream[i]]
             for i, operator in enumerate(self.operators)
         ]
+        self._spans_ahead = 0
+
+    def _replicas(self, operator: Operator) -> Replicas:
+        name, nodes, simulation = operator.name, self.running[operator.name], self.simulation
+        capacity_per_s, latency_free_per_s = self.capacity_of(operator, nodes)
+        station = None
+        if capacity_per_s > 0:
+            station = Station.of(capacity_per_s, len(nodes), simulation.arrival_scv, simulation.service_scv)
+        lost_per_s = latency_free_per_s - capacity_per_s
+        return Replicas(
+            nodes,
+            tuple(f"{name}-{node}-{position}" for position, node in enumerate(nodes)),
+            capacity_per_s,
+            capacity_per_s + simulation.cpu_idle_in_latency_ratio * lost_per_s,
+            station,
+        )
 
     def _bottlenecks(self) -> tuple[list[float], list[int]]:
         """Per entry: the most it could bring if it were alone, and the operator that says so."""
         limits_per_s: list[float] = []
         slowest: list[int] = []
         for multiplicity, behind in zip(self.dag.multiplicity, self.dag.behind, strict=True):
-            limits = self.capacity_per_s[behind] / multiplicity[behind]
+            limits = self._capacity_per_step[behind] / multiplicity[behind]
             slowest.append(int(behind[limits.argmin()]))
-            limits_per_s.append(float(limits.min()))
+            limits_per_s.append(float(limits.min()) / self.step_s)
         return limits_per_s, slowest
 
     def capacity_of(self, operator: Operator, nodes: tuple[str, ...]) -> tuple[float, float]:
@@ -138,32 +176,47 @@ class Engine:
                 self._serves_from[i] = max(self._serves_from[i], until_s / self.step_s)
         self._all_serve_from = float(self._serves_from.max())
         self._sample_due = True
+        self._spans_ahead = 0
 
     def replicas_running(self, i: int) -> int:
-        return len(self.running[self.dag.names[i]]) if self._serves_from[i] <= self.step else 0
+        serves = self._all_serve_from <= self.step or self._serves_from[i] <= self.step
+        return len(self.placed[i].nodes) if serves else 0
 
     def counters(self, step: int) -> Counters:
         """Cumulative truth at a step, now or within the metrics' window before."""
         offered = self._offered[:, min(step, self.last_arrival_step)] @ self.dag.multiplicity
+        for stretch in reversed(self._stretches):
+            if stretch.start <= step:
+                column = step - stretch.start
+                return Counters(
+                    step, offered, stretch.processed[:, column], stretch.saturated_steps[:, column]
+                )
         if step == 0:
             return Counters(0, offered, np.zeros(len(self.operators)), np.zeros(len(self.dag.entries)))
-        for start, processed, saturated in reversed(self._history):
-            if start < step:
-                column = step - start - 1
-                return Counters(step, offered, processed[:, column], saturated[:, column])
         raise ValueError(f"step {step} lies before the metrics' window")
+
+    @property
+    def backlog(self) -> Floats:
+        """Records that wait at each operator now."""
+        if not self._stretches:
+            return np.zeros(len(self.operators))
+        stretch = self._stretches[-1]
+        return stretch.backlog[:, self.step - stretch.start]
 
     def lag_records(self) -> int:
         """Everything that waits somewhere, counted in records as they were offered."""
-        return ceil(float((self.backlog / self._per_offered).sum()) - _NOTHING)
+        stretch = self._stretches[-1]
+        return ceil(stretch.waiting[self.step - stretch.start] - _NOTHING)
 
     def advance(self, end: int) -> None:
         """Lets the job run until a step, or until it has nothing left to do."""
         while self.step < end and not self.drained:
-            self._run_span(self._next_edge(end))
+            if self._spans_ahead == 0 or self.step == self._stretches[-1].end:
+                self._work_ahead(end)
+            self._pass_to(min(end, self._stretches[-1].end))
 
     def _next_edge(self, end: int) -> int:
-        """Where the span ends: stops end, some within a step, and so does the workload."""
+        """Where something changes by itself: stops end, some within a step, and so does the workload."""
         if self.step < self.last_arrival_step:
             end = min(end, self.last_arrival_step)
         if self._all_serve_from <= self.step:
@@ -182,7 +235,12 @@ class Engine:
         now: Floats = self._capacity_per_step * served_share
         return now
 
-    def _run_span(self, end: int) -> None:
+    def _work_ahead(self, end: int) -> None:
+        """The next stretch: after a change no longer than asked for, then several times as long each time."""
+        span = end - self.step
+        most_spans = max(1, _MOST_VALUES_AHEAD // (span * len(self.operators)))
+        self._spans_ahead = min(max(1, _FURTHER * self._spans_ahead), most_spans)
+        end = self._next_edge(self.step + self._spans_ahead * span)
         arrivals = self._arrivals[:, self.step : end]
         if arrivals.shape[1] == 0:
             arrivals = np.zeros((len(self.dag.entries), end - self.step))
@@ -192,114 +250,123 @@ class Engine:
         flow = flow_of(self.dag, self._capacity_now(), self.backlog, arrivals)
         if self.step >= self.last_arrival_step:
             flow = self._up_to_the_last_record(flow)
-            end = self.step + flow.backlog.shape[1]
-        self._rate_per_s = flow.processed.sum(axis=1) / ((end - self.step) * self.step_s)
-        self._sample_span(flow, end)
+        self._stretches.append(self._stretch(flow))
+        self._check_conservation(self._stretches[-1])
+        while len(self._stretches) > 1 and self._stretches[1].start <= self.step - self._window_steps:
+            self._stretches.popleft()
+
+    def _stretch(self, flow: Flow) -> Stretch:
+        before = self.counters(self.step)
+        start, end = self.step, self.step + flow.backlog.shape[1]
+        backlog = _from(self.backlog, flow.backlog)
+        processed = _from(before.processed, flow.processed)
+        saturated = _from(before.saturated_steps, flow.backlog[self._entries] > _NOTHING)
+        steps = np.arange(start, end + 1)
+        return Stretch(
+            start,
+            end,
+            backlog,
+            np.cumsum(processed, axis=1, out=processed),
+            np.cumsum(saturated, axis=1, out=saturated),
+            self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0).tolist(),
+            (backlog / self._per_offered[:, None]).sum(axis=0).tolist(),
+            self._waits_s(steps, backlog),
+        )
+
+    def _pass_to(self, end: int) -> None:
+        """Time passes within a stretch: samples are taken."""
+        stretch = self._stretches[-1]
+        self._sample_span(stretch, end)
         was_stopped = self._all_serve_from > self.step
-        self._remember(flow, arrivals)
-        self.backlog = flow.backlog[:, -1].copy()
         self.step = end
         if was_stopped and not (self._serves_from > self.step).all():
             self._sample_due = True
-        self._check_conservation()
-        if self.step >= self.last_arrival_step and float(self.backlog.sum()) <= _NOTHING:
+        if end >= self.last_arrival_step and stretch.waiting[end - stretch.start] <= _NOTHING:
             self.drained = True
             self.sample_end()
 
-    def _remember(self, flow: Flow, arrivals: Floats) -> None:
-        """Counters at every step of the span, as far back as the metrics' window reaches."""
-        saturated = flow.backlog[self._entries] > _NOTHING
-        if not self.simulation.back_pressure_in_catch_up:
-            limits = np.array(self._limits_per_s) * self.step_s
-            saturated &= (arrivals.mean(axis=1) > limits)[:, None]
-        processed = np.cumsum(flow.processed, axis=1)
-        processed += self._processed[:, None]
-        saturated_steps = np.cumsum(saturated, axis=1, dtype=float)
-        saturated_steps += self._saturated_steps[:, None]
-        self._processed, self._saturated_steps = processed[:, -1], saturated_steps[:, -1]
-        self._history.append((self.step, processed, saturated_steps))
-        reach = self.step + processed.shape[1] - self._window_steps
-        while len(self._history) > 1 and self._history[1][0] < reach:
-            self._history.popleft()
-
     def _up_to_the_last_record(self, flow: Flow) -> Flow:
-        empty = flow.backlog.sum(axis=0) <= _NOTHING
+        empty = (flow.backlog / self._per_offered[:, None]).sum(axis=0) <= _NOTHING
         steps = int(empty.argmax()) + 1 if empty.any() else flow.backlog.shape[1]
         return Flow(flow.processed[:, :steps], flow.backlog[:, :steps])
 
-    def _check_conservation(self) -> None:
+    def _check_conservation(self, stretch: Stretch) -> None:
         """Mechanism 4: what came in is processed or waits, at every operator."""
-        arrived = self._offered[:, min(self.step, self.last_arrival_step)]
+        arrived = self._offered[:, min(stretch.end, self.last_arrival_step)]
+        processed, backlog = stretch.processed[:, -1], stretch.backlog[:, -1]
         inflow = np.zeros(len(self.operators))
         inflow[self._entries] = arrived
         if self.simulation.buffering == "back_pressure":
-            entered = arrived - self.backlog[self._entries]
-            missing = entered @ self.dag.multiplicity - self._processed
+            entered = arrived - backlog[self._entries]
+            missing = entered @ self.dag.multiplicity - processed
         else:
             for i, above in enumerate(self.dag.upstream):
-                inflow[i] += sum(self.dag.selectivity[j] * self._processed[j] for j in above)
-            missing = inflow - self._processed - self.backlog
+                inflow[i] += sum(self.dag.selectivity[j] * processed[j] for j in above)
+            missing = inflow - processed - backlog
         tolerance = 1e-9 * float(inflow.sum() + 1) + _NOTHING
         assert float(np.abs(missing).max()) <= tolerance, f"records lost or invented: {missing}"
 
     # Samples: truth on a grid, and at every instant the running replicas change.
 
-    def _sample_span(self, flow: Flow, end: int) -> None:
+    def _sample_span(self, stretch: Stretch, end: int) -> None:
         """What is due at the start of a span (only now it is known what follows that instant) and on the
         grid within it; what is due at its end waits for the next span."""
         grid = self._sample_steps
         steps = list(range((self.step // grid + 1) * grid, end, grid))
-        backlogs = flow.backlog[:, steps[0] - self.step - 1 :: grid] if steps else flow.backlog[:, :0]
-        backlogs = backlogs[:, : len(steps)]
         if (self._sample_due or self.step % grid == 0) and self._sampled_step != self.step:
             steps.insert(0, self.step)
-            backlogs = np.concatenate((self.backlog[:, None], backlogs), axis=1)
         if steps:
-            self._take(steps, backlogs)
+            first, last = self.step - stretch.start, end - stretch.start
+            records = stretch.processed[:, last] - stretch.processed[:, first]
+            self._take(steps, stretch, (records / ((end - self.step) * self.step_s)).tolist())
         self._sample_due = False
 
     def sample_end(self) -> None:
         """The last instant of a run belongs to it, grid or not."""
         if self._sampled_step != self.step:
-            self._take([self.step], self.backlog[:, None])
+            stretch = self._stretches[-1]
+            records = stretch.processed[:, -1] - stretch.processed[:, 0]
+            rate_per_s = records / ((stretch.end - stretch.start) * self.step_s)
+            self._take([self.step], stretch, rate_per_s.tolist())
 
-    def _take(self, steps: list[int], backlogs: Floats) -> None:
+    def _take(self, steps: list[int], stretch: Stretch, rate_per_s: list[float]) -> None:
+        """Samples at these steps of a span with these rates of the operators."""
         replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
-        total, waits_s = self._response(steps, backlogs)
-        waiting = (backlogs / self._per_offered[:, None]).sum(axis=0).tolist()
-        offered = self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0).tolist()
-        quantiles_ms = (
-            None if total is None else [quantile_s(total, share) * 1000 for share in (0.50, 0.95, 0.99)]
-        )
-        for column, step in enumerate(steps):
-            lag = ceil(waiting[column] - _NOTHING)
-            wait_ms = waits_s[column] * 1000
-            p50, p95, p99 = (None,) * 3 if quantiles_ms is None else (wait_ms + q for q in quantiles_ms)
+        columns = [step - stretch.start for step in steps]
+        responses_ms = self._responses_ms(stretch.waits_s[:, columns], rate_per_s)
+        for step, column, (p50_ms, p95_ms, p99_ms) in zip(steps, columns, responses_ms, strict=True):
+            offered = int(stretch.offered[column])
+            lag = ceil(stretch.waiting[column] - _NOTHING)
             self.taken.append(
                 Sample(
-                    time_s=step * self.step_s,
-                    offered_records=int(offered[column]),
-                    processed_records=int(offered[column]) - lag,
-                    lag_records=lag,
-                    replicas=replicas,
-                    reconfigurations=self.reconfigurations,
-                    response_p50_ms=p50,
-                    response_p95_ms=p95,
-                    response_p99_ms=p99,
+                    step * self.step_s,
+                    offered,
+                    offered - lag,
+                    lag,
+                    replicas,
+                    self.reconfigurations,
+                    p50_ms,
+                    p95_ms,
+                    p99_ms,
                 )
             )
         self._sampled_step = steps[-1]
 
     # Response times
 
-    def _response(self, steps: list[int], backlogs: Floats) -> tuple[Sojourn | None, list[float]]:
-        """The random part of a record's time in the job, and for each column of backlogs the wait behind
-        it. None where some operator has no replicas: then nobody knows."""
-        if min(self._served_per_s) <= 0:
-            return None, [0.0] * len(steps)
-        own = [self.sojourn_at(i, rate) for i, rate in enumerate(self._rate_per_s.tolist())]
-        total, waits_s = slowest_way(self.dag, own, self._hops_s, self._waits_s(steps, backlogs))
-        return total, waits_s.tolist()
+    def _responses_ms(self, waits_s: Floats, rate_per_s: list[float]) -> Iterable[_QuantilesMs]:
+        """Quantiles of the response time for each column of waits; unknown where an operator cannot serve."""
+        own: list[Sojourn] = []
+        for each, rate in zip(self.placed, rate_per_s, strict=True):
+            if each.station is None:
+                return [(None, None, None)] * waits_s.shape[1]
+            own.append(each.station.sojourn(rate))
+        if self.dag.is_chain:
+            total, _ = slowest_way(self.dag, own, self._hops_s, [0.0] * len(own))
+            ways = [(total, wait_s) for wait_s in waits_s.sum(axis=0).tolist()]
+        else:
+            ways = [slowest_way(self.dag, own, self._hops_s, column) for column in waits_s.T.tolist()]
+        return [_quantiles_ms(total, wait_s) for total, wait_s in ways]
 
     def slowest_way_ms(self, own_ms: Sequence[float | None]) -> float | None:
         """The response time of the job from those of its operators; None where one is unknown."""
@@ -311,46 +378,51 @@ class Engine:
             ways_ms.append(response_ms + max((ways_ms[j] + hop_s * 1000 for j, hop_s in inputs), default=0.0))
         return max(ways_ms[i] for i in self.dag.sinks)
 
-    def sojourn_at(self, i: int, rate_per_s: float) -> Sojourn:
-        return sojourn(
-            rate_per_s,
-            self._served_per_s[i],
-            len(self.running[self.dag.names[i]]),
-            self.simulation.arrival_scv,
-            self.simulation.service_scv,
-        )
-
-    def _waits_s(self, steps: list[int], backlogs: Floats) -> Floats:
+    def _waits_s(self, steps: NDArray[np.int64], backlog: Floats) -> Floats:
         """How long the last record of each operator's backlog waits for its turn, stops included."""
         if self.simulation.buffering == "queues":
-            waits: Floats = backlogs / np.maximum(self.capacity_per_s, _NOTHING)[:, None]
+            capacity_per_s = self._capacity_per_step / self.step_s
+            waits: Floats = backlog / np.maximum(capacity_per_s, _NOTHING)[:, None]
         else:
-            waits = np.zeros_like(backlogs)
+            waits = np.zeros_like(backlog)
             for row, entry in enumerate(self.dag.entries):
-                waits[entry] = backlogs[entry] / max(self._limits_per_s[row], _NOTHING)
+                waits[entry] = backlog[entry] / max(self._limits_per_s[row], _NOTHING)
         if self._all_serve_from > steps[0]:
             stopped_s = np.maximum(self._serves_from[:, None] - steps, 0.0) * self.step_s
             if self.simulation.buffering == "back_pressure":  # records wait at the entries, for the slowest
-                stopped_s = np.where(
-                    np.isin(range(len(waits)), self.dag.entries)[:, None], stopped_s.max(axis=0), 0.0
-                )
-            waits += stopped_s
+                waits[self._entries] += stopped_s.max(axis=0)
+            else:
+                waits += stopped_s
         return waits
 
-    def wait_now_s(self, i: int) -> float:
-        """The same for one operator at this instant."""
-        if self.simulation.buffering == "queues":
-            limit_per_s, serves_from = self._served_per_s[i], float(self._serves_from[i])
-        elif i in self.dag.entries:
-            limit_per_s, serves_from = self._limits_per_s[self.dag.entries.index(i)], self._all_serve_from
-        else:
-            return 0.0
-        stopped_s = max(serves_from - self.step, 0.0) * self.step_s
-        return float(self.backlog[i]) / max(limit_per_s, _NOTHING) + stopped_s
+    def waits_now_s(self) -> list[float]:
+        """How long a record that arrives at each operator now waits behind its backlog."""
+        stretch = self._stretches[-1]
+        if self._spans_ahead > 0:
+            waits: list[float] = stretch.waits_s[:, self.step - stretch.start].tolist()
+            return waits
+        now = np.array([self.step])
+        return self._waits_s(now, self.backlog[:, None])[:, 0].tolist()  # type: ignore[no-any-return]
 
-    def slowest_operator(self, row: int) -> int:
-        """The one that limits what an entry may bring."""
-        return self._slowest[row]
+    def limit_of(self, row: int) -> tuple[float, int]:
+        """The most that an entry may bring in a second, and the operator that says so."""
+        return self._limits_per_s[row], self._slowest[row]
+
+
+_QuantilesMs = tuple[float | None, float | None, float | None]
+
+
+def _quantiles_ms(total: Sojourn, wait_s: float) -> _QuantilesMs:
+    p50_s, p95_s, p99_s = quantiles_s(total)
+    return (wait_s + p50_s) * 1e3, (wait_s + p95_s) * 1e3, (wait_s + p99_s) * 1e3
+
+
+def _from(first: Floats, following: Floats | NDArray[np.bool_]) -> Floats:
+    """The same with one more column before the others."""
+    columns = np.empty((following.shape[0], following.shape[1] + 1))
+    columns[:, 0] = first
+    columns[:, 1:] = following
+    return columns
 
 
 def check_job(topology: Topology, simulation: Simulation, inputs: Mapping[str, NDArray[np.int64]]) -> None:

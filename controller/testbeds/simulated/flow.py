@@ -31,6 +31,7 @@ class Dag:
     behind: tuple[NDArray[np.intp], ...]  # per entry: the operators its records reach
     ancestors: tuple[frozenset[int], ...]
     sinks: tuple[int, ...]
+    is_chain: bool  # one way through the job, so that there is none to choose
 
     @classmethod
     def of(cls, operators: tuple[Operator, ...], inputs: Collection[str]) -> Dag:
@@ -51,7 +52,10 @@ class Dag:
         feeding = {j for above in upstream for j in above}
         sinks = tuple(i for i in range(len(names)) if i not in feeding)
         behind = tuple(np.flatnonzero(row) for row in multiplicity)
-        return cls(names, upstream, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks)
+        is_chain = len(sinks) == 1 and all(len(above) == (i > 0) for i, above in enumerate(upstream))
+        return cls(
+            names, upstream, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks, is_chain
+        )
 
 
 class Flow(NamedTuple):
