@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 import sys
-import tempfile
 import threading
 import uuid
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -26,7 +22,7 @@ from pyspark.sql.types import StructType
 from pyspark.storagelevel import StorageLevel
 
 from analysis.schema import RUNS, SAMPLES
-from analysis.spark import is_local
+from analysis.shipping import ship_packages
 from controller.errors import FogscaleError
 from controller.model import Sample
 
@@ -34,9 +30,9 @@ Simulate = Callable[[str], tuple[dict[str, Any], Sequence[Sample]]]
 """From a run as a JSON document to the facts of the run (as in a journal's start line) and its samples."""
 
 RUNS_PER_TASK = 8  # a few seconds of work: long beside the cost of a task, short beside the campaign
-PACKAGES = ("controller", "workloads", "analysis")
 
 _ROW = StructType([*SAMPLES.fields]).add("run", RUNS)
+_MAPS = ("replicas", "late_records")
 _FAILED = "fogscale run failed"
 
 
@@ -60,7 +56,7 @@ def run_campaign(spark: SparkSession, runs: Sequence[str], simulate: Simulate | 
     """
     if not runs:
         raise FogscaleError("the campaign has no runs: name at least one policy, workload and seed")
-    _ship_packages(spark)
+    ship_packages(spark)
     tasks = _task_count(len(runs), spark.sparkContext.defaultParallelism)
     documents = spark.createDataFrame(list(enumerate(runs)), "position int, document string")
     spread = documents.coalesce(1).repartition(tasks)  # from a single partition rows are dealt out evenly
@@ -150,11 +146,12 @@ def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatc
     columns: dict[str, list[Any]] = {
         name: [getattr(sample, name) for sample in samples] or [None]
         for name in SAMPLES.names
-        if name not in ("run_id", "sequence", "replicas")
+        if name not in ("run_id", "sequence", *_MAPS)
     }
     columns["run_id"] = [run_id] * rows
     columns["sequence"] = list(range(rows))
-    columns["replicas"] = [list(sample.replicas.items()) for sample in samples] or [None]
+    for name in _MAPS:
+        columns[name] = [list(getattr(sample, name).items()) for sample in samples] or [None]
     columns["run"] = [run] + [None] * (rows - 1)
     return pa.RecordBatch.from_pydict(columns, schema=to_arrow_schema(_ROW))
 
@@ -176,28 +173,6 @@ def _named_failures(kept: DataFrame) -> Iterator[None]:
     except BaseException:
         kept.unpersist()
         raise
-
-
-def _ship_packages(spark: SparkSession) -> None:
-    """Sends this project's packages to the workers of a cluster, which have installed none of it."""
-    context = spark.sparkContext
-    if is_local(context.master or "") or getattr(context, "_fogscale_shipped", False):
-        return
-    archive = Path(tempfile.mkdtemp(prefix="fogscale-")) / "fogscale.zip"
-    archive.write_bytes(_packed())
-    context.addPyFile(str(archive))
-    context._fogscale_shipped = True  # type: ignore[attr-defined]  # once per context
-
-
-def _packed() -> bytes:
-    root = Path(__file__).resolve().parent.parent
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in PACKAGES:
-            for path in sorted((root / package).rglob("*")):
-                if path.is_file() and "__pycache__" not in path.parts:
-                    archive.write(path, path.relative_to(root))
-    return buffer.getvalue()
 
 
 @contextmanager

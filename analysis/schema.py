@@ -54,6 +54,9 @@ SAMPLES = _struct(
     response_p50_ms=_NUMBER,
     response_p95_ms=_NUMBER,
     response_p99_ms=_NUMBER,
+    response_mean_ms=_NUMBER,
+    late_records=MapType(_TEXT, _COUNTER),  # since the start, per kind of record with a deadline
+    standby=_COUNT,  # idle instances that are up
 )
 
 _OPERATOR_METRICS = _struct(

@@ -70,6 +70,7 @@ class _Observation(msgspec.Struct):
     lag_records: float | None
     response_time_ms: float | None
     receipts: tuple[Receipt, ...]
+    standby: tuple[str, ...] = ()
 
 
 class _Step(_Record):
@@ -144,6 +145,7 @@ def _step_record(step: Step) -> _Step:
             seen.lag_records,
             seen.response_time_ms,
             seen.receipts,
+            seen.standby,
         ),
         plan=step.plan,
         waited_s=step.waited_s,
@@ -164,6 +166,7 @@ def _step_of(record: _Step, topology: Topology) -> Step:
         lag_records=seen.lag_records,
         response_time_ms=seen.response_time_ms,
         receipts=seen.receipts,
+        standby=seen.standby,
     )
     return Step(observation, record.plan, record.waited_s, record.samples)
 

@@ -144,6 +144,7 @@ class Observation:
     lag_records: float | None = None
     response_time_ms: float | None = None
     receipts: tuple[Receipt, ...] = ()  # outcomes since the last observation
+    standby: tuple[str, ...] = ()  # nodes on which an idle instance is up, ready to be used
 
     @property
     def reconfiguring(self) -> bool:
@@ -163,3 +164,6 @@ class Sample:
     response_p50_ms: float | None = None
     response_p95_ms: float | None = None
     response_p99_ms: float | None = None
+    response_mean_ms: float | None = None
+    late_records: Mapping[str, int] = field(default_factory=dict)  # per kind of record with a deadline
+    standby: int = 0  # idle instances that are up

@@ -49,6 +49,12 @@ def at_random(rng: Generator) -> NodeChoice:
     return NodeChoice(lambda _topology, _node, _others: (float(rng.random()),))
 
 
+def standby_first(observation: Observation) -> NodeChoice:
+    """Nodes with an idle instance are used first, then the topology's order; the youngest leaves."""
+    ready = set(observation.standby)
+    return NodeChoice(lambda _topology, node, _others: (float(node not in ready),))
+
+
 def largest_rtt_ms(topology: Topology, nodes: tuple[str, ...]) -> float:
     """ND_max of Gesscale's Eq. 1: the largest round trip within a set of nodes."""
     distinct = tuple(dict.fromkeys(nodes))

@@ -194,7 +194,7 @@ def test_a_plan_for_what_is_already_so_changes_nothing(testbed):
         pytest.param(
             Plan({**placed("fog1"), "source": ("services", "fog2")}), "outside 1..1", id="more than n_max"
         ),
-        pytest.param(Plan(placed("fog1"), standby=1), "standby", id="standby where there is none"),
+        pytest.param(Plan(placed("fog1"), standby=-1), "standby", id="fewer than no standby"),
     ],
 )
 def test_an_impossible_plan_is_refused_in_words_and_changes_nothing(testbed, plan, message):

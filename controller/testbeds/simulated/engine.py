@@ -10,8 +10,9 @@ lies ahead is thrown away when something does. So a run costs array operations p
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor
+from operator import truediv
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +23,20 @@ from controller.model import Operator, Placement, Sample, Topology
 from controller.placement import largest_rtt_ms
 from controller.testbeds.simulated.faults import NodeLoss, Straggler
 from controller.testbeds.simulated.flow import Dag, Floats, Flow, back_pressured, queued
-from controller.testbeds.simulated.response import Sojourn, Station, quantiles_s, slowest_way
+from controller.testbeds.simulated.response import (
+    Sojourn,
+    Station,
+    quantiles_s,
+    share_above,
+    slowest_way,
+    sojourns,
+)
 from controller.testbeds.simulated.settings import Simulation
 
 _NOTHING = 1e-6  # records: below it a queue is empty, above it rounding would not show
 
 
+_FIRST_STEPS = 32  # at least so far ahead after a change
 _FURTHER = 4  # times as far ahead each time that nothing has changed
 _MOST_VALUES_AHEAD = 2**15  # operators × steps: what is thrown away should not have cost much
 
@@ -52,6 +61,10 @@ class Stretch(NamedTuple):
     offered: list[float]  # per instant: records offered to the job since the run began
     waiting: list[float]  # per instant: everything that waits somewhere, in records as they were offered
     waits_s: Floats  # [operator, instant]: how long the last record of the backlog waits for its turn
+    late: Floats  # [kind, instant]: records that came too late since the run began
+    responses_ms: dict[
+        int, tuple[float | None, ...]
+    ]  # mean, p50, p95, p99 by instant, where samples are taken
 
 
 class Replicas(NamedTuple):
@@ -79,6 +92,9 @@ class Engine:
         self.dag = Dag.of(topology.operators, inputs)
         self._arrivals = np.array([inputs[self.dag.names[entry]] for entry in self.dag.entries], dtype=float)
         self.last_arrival_step = self._arrivals.shape[1]
+        drain_limit_s = simulation.drain_limit_s
+        drain_steps = self.last_arrival_step if drain_limit_s is None else drain_limit_s / self.step_s
+        self.last_step = self.last_arrival_step + ceil(drain_steps)  # no run goes on any longer
         self._offered = np.zeros((len(self.dag.entries), self.last_arrival_step + 1))
         np.cumsum(self._arrivals, axis=1, out=self._offered[:, 1:])
         self._per_offered = _records_per_offered(self.dag)
@@ -90,6 +106,7 @@ class Engine:
         self.step = 0
         self.drained = False
         self.reconfigurations = 0
+        self.standby = 0
         self.taken: list[Sample] = []
         self._stretches: deque[Stretch] = deque()  # as far back as the metrics' window reaches
         self._spans_ahead = 0  # 0: something has changed since the last stretch was worked out
@@ -178,6 +195,13 @@ class Engine:
         self._sample_due = True
         self._spans_ahead = 0
 
+    def set_standby(self, instances: int) -> None:
+        """So many idle instances are up from now on."""
+        if instances != self.standby:
+            self.standby = instances
+            self._sample_due = True
+            self._spans_ahead = 0
+
     def replicas_running(self, i: int) -> int:
         serves = self._all_serve_from <= self.step or self._serves_from[i] <= self.step
         return len(self.placed[i].nodes) if serves else 0
@@ -203,10 +227,10 @@ class Engine:
         stretch = self._stretches[-1]
         return stretch.backlog[:, self.step - stretch.start]
 
-    def lag_records(self) -> int:
-        """Everything that waits somewhere, counted in records as they were offered."""
-        stretch = self._stretches[-1]
-        return ceil(stretch.waiting[self.step - stretch.start] - _NOTHING)
+    def in_offered_records(self, waiting: Sequence[float]) -> float:
+        """Records that wait at each operator, counted together as they were offered to the job."""
+        records: float = sum(map(truediv, waiting, self._per_offered.tolist()))
+        return records
 
     def advance(self, end: int) -> None:
         """Lets the job run until a step, or until it has nothing left to do."""
@@ -217,8 +241,7 @@ class Engine:
 
     def _next_edge(self, end: int) -> int:
         """Where something changes by itself: stops end, some within a step, and so does the workload."""
-        if self.step < self.last_arrival_step:
-            end = min(end, self.last_arrival_step)
+        end = min(end, self.last_arrival_step if self.step < self.last_arrival_step else self.last_step)
         if self._all_serve_from <= self.step:
             return end
         for serves_from in self._serves_from.tolist():
@@ -239,7 +262,7 @@ class Engine:
         """The next stretch: after a change no longer than asked for, then several times as long each time."""
         span = end - self.step
         most_spans = max(1, _MOST_VALUES_AHEAD // (span * len(self.operators)))
-        self._spans_ahead = min(max(1, _FURTHER * self._spans_ahead), most_spans)
+        self._spans_ahead = min(max(ceil(_FIRST_STEPS / span), _FURTHER * self._spans_ahead), most_spans)
         end = self._next_edge(self.step + self._spans_ahead * span)
         arrivals = self._arrivals[:, self.step : end]
         if arrivals.shape[1] == 0:
@@ -260,27 +283,33 @@ class Engine:
         start, end = self.step, self.step + flow.backlog.shape[1]
         backlog = _from(self.backlog, flow.backlog)
         processed = _from(before.processed, flow.processed)
+        np.cumsum(processed, axis=1, out=processed)
         saturated = _from(before.saturated_steps, flow.backlog[self._entries] > _NOTHING)
         steps = np.arange(start, end + 1)
+        offered = self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0)
+        waits_s = self._waits_s(steps, backlog)
+        late, responses_ms = self._responses(start, processed, waits_s, offered)
         return Stretch(
             start,
             end,
             backlog,
-            np.cumsum(processed, axis=1, out=processed),
+            processed,
             np.cumsum(saturated, axis=1, out=saturated),
-            self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0).tolist(),
+            offered.tolist(),
             (backlog / self._per_offered[:, None]).sum(axis=0).tolist(),
-            self._waits_s(steps, backlog),
+            waits_s,
+            late,
+            responses_ms,
         )
 
     def _pass_to(self, end: int) -> None:
         """Time passes within a stretch: samples are taken."""
         stretch = self._stretches[-1]
         self._sample_span(stretch, end)
-        was_stopped = self._all_serve_from > self.step
+        if self._all_serve_from > self.step:
+            stop_ends = (self._serves_from > self.step) & (self._serves_from <= end)
+            self._sample_due = bool(stop_ends.any())
         self.step = end
-        if was_stopped and not (self._serves_from > self.step).all():
-            self._sample_due = True
         if end >= self.last_arrival_step and stretch.waiting[end - stretch.start] <= _NOTHING:
             self.drained = True
             self.sample_end()
@@ -312,61 +341,79 @@ class Engine:
         """What is due at the start of a span (only now it is known what follows that instant) and on the
         grid within it; what is due at its end waits for the next span."""
         grid = self._sample_steps
-        steps = list(range((self.step // grid + 1) * grid, end, grid))
         if (self._sample_due or self.step % grid == 0) and self._sampled_step != self.step:
-            steps.insert(0, self.step)
-        if steps:
-            first, last = self.step - stretch.start, end - stretch.start
-            records = stretch.processed[:, last] - stretch.processed[:, first]
-            self._take(steps, stretch, (records / ((end - self.step) * self.step_s)).tolist())
+            self._take([self.step], stretch)
+        self._take(range((self.step // grid + 1) * grid, end, grid), stretch)
         self._sample_due = False
 
     def sample_end(self) -> None:
         """The last instant of a run belongs to it, grid or not."""
         if self._sampled_step != self.step:
-            stretch = self._stretches[-1]
-            records = stretch.processed[:, -1] - stretch.processed[:, 0]
-            rate_per_s = records / ((stretch.end - stretch.start) * self.step_s)
-            self._take([self.step], stretch, rate_per_s.tolist())
+            self._take([self.step], self._stretches[-1])
 
-    def _take(self, steps: list[int], stretch: Stretch, rate_per_s: list[float]) -> None:
-        """Samples at these steps of a span with these rates of the operators."""
+    def _take(self, steps: Sequence[int], stretch: Stretch) -> None:
+        """Samples at these steps; the same replicas run at all of them."""
+        if not steps:
+            return
         replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
-        columns = [step - stretch.start for step in steps]
-        responses_ms = self._responses_ms(stretch.waits_s[:, columns], rate_per_s)
-        for step, column, (p50_ms, p95_ms, p99_ms) in zip(steps, columns, responses_ms, strict=True):
+        for step in steps:
+            column = step - stretch.start
             offered = int(stretch.offered[column])
             lag = ceil(stretch.waiting[column] - _NOTHING)
-            self.taken.append(
-                Sample(
-                    step * self.step_s,
-                    offered,
-                    offered - lag,
-                    lag,
-                    replicas,
-                    self.reconfigurations,
-                    p50_ms,
-                    p95_ms,
-                    p99_ms,
-                )
+            late = {name: round(stretch.late[row, column]) for row, name in enumerate(self.simulation.kinds)}
+            mean_ms, p50_ms, p95_ms, p99_ms = stretch.responses_ms[column]
+            sample = Sample(
+                step * self.step_s,
+                offered,
+                offered - lag,
+                lag,
+                replicas,
+                self.reconfigurations,
+                p50_ms,
+                p95_ms,
+                p99_ms,
+                mean_ms,
+                late,
+                self.standby,
             )
+            self.taken.append(sample)
         self._sampled_step = steps[-1]
 
-    # Response times
+    # Response times (mechanism 6)
 
-    def _responses_ms(self, waits_s: Floats, rate_per_s: list[float]) -> Iterable[_QuantilesMs]:
-        """Quantiles of the response time for each column of waits; unknown where an operator cannot serve."""
-        own: list[Sojourn] = []
-        for each, rate in zip(self.placed, rate_per_s, strict=True):
-            if each.station is None:
-                return [(None, None, None)] * waits_s.shape[1]
-            own.append(each.station.sojourn(rate))
-        if self.dag.is_chain:
-            total, _ = slowest_way(self.dag, own, self._hops_s, [0.0] * len(own))
-            ways = [(total, wait_s) for wait_s in waits_s.sum(axis=0).tolist()]
-        else:
-            ways = [slowest_way(self.dag, own, self._hops_s, column) for column in waits_s.T.tolist()]
-        return [_quantiles_ms(total, wait_s) for total, wait_s in ways]
+    def _responses(
+        self, start: int, processed: Floats, waits_s: Floats, offered: Floats
+    ) -> tuple[Floats, dict[int, tuple[float | None, ...]]]:
+        """Late records at every instant of a stretch, and response times where samples are taken: on the
+        grid, where it begins and where it ends. Rates are those of the sample interval that follows."""
+        last, grid = processed.shape[1] - 1, self._sample_steps
+        columns = [0, *range(grid - start % grid, last, grid), last]
+        kinds = self.simulation.kinds
+        late = np.zeros((len(kinds), last + 1))
+        if self._stretches:
+            before = self._stretches[-1]
+            late[:, 0] = before.late[:, start - before.start]
+        if any(each.station is None for each in self.placed):  # nobody knows how long it will take: too long
+            shares = np.array([kind.share for kind in kinds.values()])
+            late[:, 1:] = late[:, :1] + shares[:, None] * (offered[1:] - offered[0])
+            return late, dict.fromkeys(columns, (None,) * 4)
+        lengths = np.diff(columns)
+        rate_per_s = np.diff(processed[:, columns], axis=1) / (lengths * self.step_s)
+        rate_per_s = np.concatenate((rate_per_s, rate_per_s[:, -1:]), axis=1)
+        total, waited_s = self._slowest_way(rate_per_s, waits_s[:, columns])
+        shown = np.stack((total.mean_s, *quantiles_s(total))) + waited_s
+        if kinds:
+            everywhere = np.repeat(rate_per_s[:, :-1], lengths, axis=1)
+            total, waited_s = self._slowest_way(everywhere, waits_s[:, 1:])
+            for row, kind in enumerate(kinds.values()):
+                share = kind.share * share_above(total, kind.deadline_s / kind.time_ratio - waited_s)
+                late[row, 1:] = share * np.diff(offered)
+            np.cumsum(late, axis=1, out=late)
+        return late, dict(zip(columns, (shown * 1000).T.tolist(), strict=True))
+
+    def _slowest_way(self, rate_per_s: Floats, waits_s: Floats) -> tuple[Sojourn, Floats]:
+        stations = [each.station for each in self.placed if each.station is not None]
+        return slowest_way(self.dag, sojourns(stations, rate_per_s), self._hops_s, waits_s)
 
     def slowest_way_ms(self, own_ms: Sequence[float | None]) -> float | None:
         """The response time of the job from those of its operators; None where one is unknown."""
@@ -409,14 +456,6 @@ class Engine:
         return self._limits_per_s[row], self._slowest[row]
 
 
-_QuantilesMs = tuple[float | None, float | None, float | None]
-
-
-def _quantiles_ms(total: Sojourn, wait_s: float) -> _QuantilesMs:
-    p50_s, p95_s, p99_s = quantiles_s(total)
-    return (wait_s + p50_s) * 1e3, (wait_s + p95_s) * 1e3, (wait_s + p99_s) * 1e3
-
-
 def _from(first: Floats, following: Floats | NDArray[np.bool_]) -> Floats:
     """The same with one more column before the others."""
     columns = np.empty((following.shape[0], following.shape[1] + 1))
@@ -431,7 +470,7 @@ def check_job(topology: Topology, simulation: Simulation, inputs: Mapping[str, N
     for name in operators:
         if name not in simulation.capacity:
             raise FogscaleError(f"simulation.capacity has no law for operator '{name}': add one")
-    for name in (*simulation.capacity, *inputs):
+    for name in (*simulation.capacity, *simulation.memory, *inputs):
         if name not in operators:
             raise FogscaleError(unknown("operator", name, operators))
     if len({len(counts) for counts in inputs.values()}) > 1:

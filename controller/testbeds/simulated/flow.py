@@ -31,7 +31,6 @@ class Dag:
     behind: tuple[NDArray[np.intp], ...]  # per entry: the operators its records reach
     ancestors: tuple[frozenset[int], ...]
     sinks: tuple[int, ...]
-    is_chain: bool  # one way through the job, so that there is none to choose
 
     @classmethod
     def of(cls, operators: tuple[Operator, ...], inputs: Collection[str]) -> Dag:
@@ -52,10 +51,7 @@ class Dag:
         feeding = {j for above in upstream for j in above}
         sinks = tuple(i for i in range(len(names)) if i not in feeding)
         behind = tuple(np.flatnonzero(row) for row in multiplicity)
-        is_chain = len(sinks) == 1 and all(len(above) == (i > 0) for i, above in enumerate(upstream))
-        return cls(
-            names, upstream, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks, is_chain
-        )
+        return cls(names, upstream, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks)
 
 
 class Flow(NamedTuple):

@@ -5,14 +5,14 @@ Plain floats on purpose: a job has a handful of operators, for which arrays cost
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from numpy.random import Generator
 
 from controller.model import InstanceMetrics, NodeMetrics, OperatorMetrics, Topology
 from controller.testbeds.simulated.engine import Counters, Engine, Replicas
-from controller.testbeds.simulated.settings import Noise
+from controller.testbeds.simulated.settings import Memory, Noise
 
 
 def operator_metrics(
@@ -29,29 +29,81 @@ def operator_metrics(
     ]
     pressure = _back_pressure(engine, since, now, input_per_s, busy)
     replicas = [engine.replicas_running(i) for i in range(len(engine.operators))]
-    off, cpu_off = _factors(noise, rng, 4 * len(replicas) + sum(replicas), len(replicas) + sum(replicas))
+    instances = sum(replicas)
+    off, cpu_off = _factors(noise, rng, 4 * len(replicas) + instances, len(replicas) + instances)
+    readers = Readers(noise, rng, off, cpu_off)
 
     seen: dict[str, OperatorMetrics] = {}
     for i, (name, placed) in enumerate(zip(engine.dag.names, engine.placed, strict=True)):
         input_seen, throughput_seen = input_per_s[i] * next(off), throughput_per_s[i] * next(off)
         busy_seen, pressure_seen = min(1.0, busy[i] * next(off)), min(1.0, pressure[i] * next(off))
-        cpu = _share(throughput_per_s[i], placed.cpu_base_per_s)
-        cpu_seen = min(1.0, cpu * next(cpu_off))
+        cpu_factor = next(cpu_off)
         if replicas[i] == 0:  # no process to ask; Kafka still knows what was offered and what waits
             seen[name] = OperatorMetrics(input_rate_per_s=input_seen, queue_records=backlog[i])
             continue
+        wait_s = 0.0 if placed.station is None else placed.station.wait_s(throughput_per_s[i])
+        load = Load(
+            _share(throughput_per_s[i], placed.cpu_base_per_s),
+            busy[i],
+            memory_ratio(engine.simulation.memory.get(name), busy[i], backlog[i] / replicas[i]),
+            throughput_per_s[i] / replicas[i],
+        )
         seen[name] = OperatorMetrics(
             input_rate_per_s=input_seen,
             throughput_per_s=throughput_seen,
             true_rate_per_s=throughput_seen / busy_seen if busy_seen > 0 else None,
             back_pressure_ratio=pressure_seen,
             busy_ratio=busy_seen,
-            cpu_ratio=cpu_seen,
-            queue_records=backlog[i],
-            response_time_ms=_response_ms(placed, waits_s[i], throughput_per_s[i]),
-            instances=_instances(placed, cpu, busy[i], throughput_per_s[i], off, cpu_off),
+            cpu_ratio=readers.cpu(load.cpu, cpu_factor),
+            memory_ratio=readers.memory(load.memory),
+            # Besides the backlog there are those that wait by chance (Little's law).
+            queue_records=readers.queue(backlog[i] + throughput_per_s[i] * wait_s),
+            response_time_ms=_response_ms(placed, waits_s[i] + wait_s),
+            instances=_instances(placed, load, readers),
         )
     return seen
+
+
+class Load(NamedTuple):
+    """What one instance is truly doing."""
+
+    cpu: float
+    busy: float
+    memory: float | None
+    rate_per_s: float
+
+
+class Readers(NamedTuple):
+    """Reads true values as a monitoring system would, noise included."""
+
+    noise: Noise
+    rng: Generator
+    off: Iterator[float]
+    cpu_off: Iterator[float]
+
+    def cpu(self, ratio: float, factor: float) -> float:
+        if self.noise.cpu_absolute > 0:
+            ratio = max(0.0, ratio + self.noise.cpu_absolute * float(self.rng.standard_normal()))
+        return min(1.0, ratio * factor)
+
+    def memory(self, ratio: float | None) -> float | None:
+        if ratio is None or self.noise.memory_relative == 0:
+            return ratio
+        factor = 1.0 + self.noise.memory_relative * float(self.rng.standard_normal())
+        return min(1.0, max(0.0, ratio * factor))
+
+    def queue(self, records: float) -> float:
+        if self.noise.queue_relative == 0:
+            return records
+        return records * max(0.0, 1.0 + self.noise.queue_relative * float(self.rng.standard_normal()))
+
+
+def memory_ratio(memory: Memory | None, busy: float, waiting_records: float) -> float | None:
+    """Of one instance; None where the simulation knows nothing of memory."""
+    if memory is None:
+        return None
+    used = memory.idle_ratio + memory.per_busy_ratio * busy
+    return min(1.0, used + memory.per_waiting_record_ratio * waiting_records)
 
 
 def _share(rate_per_s: float, capacity_per_s: float) -> float:
@@ -89,47 +141,44 @@ def _back_pressure(
     return pressure
 
 
-def _response_ms(placed: Replicas, wait_s: float, rate_per_s: float) -> float | None:
-    if placed.station is None:
-        return None
-    return (wait_s + placed.station.sojourn(rate_per_s).mean_s) * 1000
+def _response_ms(placed: Replicas, wait_s: float) -> float | None:
+    return None if placed.station is None else (wait_s + placed.station.service_s) * 1000
 
 
-def _instances(
-    placed: Replicas,
-    cpu: float,
-    busy: float,
-    rate_per_s: float,
-    off: Iterator[float],
-    cpu_off: Iterator[float],
-) -> tuple[InstanceMetrics, ...]:
+def _instances(placed: Replicas, load: Load, readers: Readers) -> tuple[InstanceMetrics, ...]:
     """Records are dealt out evenly, so instances differ by what measuring adds."""
-    each_per_s = rate_per_s / len(placed.nodes)
-    return tuple(
-        [
+    instances = []
+    for instance_id, node in zip(placed.instance_ids, placed.nodes, strict=True):
+        factor = next(readers.cpu_off)
+        instances.append(
             InstanceMetrics(
                 instance_id,
                 node,
                 "running",
-                cpu_ratio=min(1.0, cpu * (load_factor := next(cpu_off))),
-                busy_ratio=min(1.0, busy * load_factor),
-                rate_per_s=each_per_s * next(off),
+                readers.cpu(load.cpu, factor),
+                readers.memory(load.memory),
+                min(1.0, load.busy * factor),
+                load.rate_per_s * next(readers.off),
             )
-            for instance_id, node in zip(placed.instance_ids, placed.nodes, strict=True)
-        ]
-    )
+        )
+    return tuple(instances)
 
 
 _IDLE = NodeMetrics(cpu_ratio=0.0)
 
 
 def node_metrics(topology: Topology, operators: dict[str, OperatorMetrics]) -> dict[str, NodeMetrics]:
-    """A node's CPU is shared by its slots; an empty slot uses none."""
-    used: defaultdict[str, float] = defaultdict(float)
+    """A node's CPU and memory are shared by its slots; an empty slot uses none."""
+    used: dict[str, tuple[float, float | None]] = {}
     for metrics in operators.values():
         for instance in metrics.instances:
-            used[instance.node] += instance.cpu_ratio or 0.0
-    return {
-        node.name: NodeMetrics(cpu_ratio=used[node.name] / node.slots) if node.name in used else _IDLE
-        for node in topology.nodes
-    }
+            cpu, memory = used.get(instance.node, (0.0, None))
+            if instance.memory_ratio is not None:
+                memory = (memory or 0.0) + instance.memory_ratio
+            used[instance.node] = cpu + (instance.cpu_ratio or 0.0), memory
+    slots = {node.name: node.slots for node in topology.nodes}
+    seen = dict.fromkeys(slots, _IDLE)
+    for name, (cpu, memory) in used.items():
+        shared = max(1, slots.get(name, 1))
+        seen[name] = NodeMetrics(cpu / shared, None if memory is None else memory / shared)
+    return seen

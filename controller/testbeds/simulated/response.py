@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from operator import itemgetter
 from typing import NamedTuple
 
-from controller.testbeds.simulated.flow import Dag
+import numpy as np
+
+from controller.testbeds.simulated.flow import Dag, Floats
 
 _BUSIEST = 0.99  # beyond it the backlog itself says how long records wait
 _NORMAL_95, _NORMAL_99 = 1.6448536269514722, 2.3263478740408408
 
 
 class Sojourn(NamedTuple):
-    mean_s: float
-    variance_s2: float
+    """Means and variances of times."""
+
+    mean_s: Floats
+    variance_s2: Floats
 
 
 class Station(NamedTuple):
@@ -43,50 +46,73 @@ class Station(NamedTuple):
             service_scv * service_s**2,
         )
 
-    def sojourn(self, rate_per_s: float) -> Sojourn:
-        """Waiting plus service of one record."""
+    def wait_s(self, rate_per_s: float) -> float:
+        """How long a record waits on average by chance alone, with no backlog before it."""
         load = min(max(rate_per_s, 0.0) / self.capacity_per_s, _BUSIEST)
-        waits = load**self.wait_exponent  # the probability to wait at all
-        if waits <= 0:
-            return Sojourn(self.service_s, self.service_variance_s2)
-        wait_s = waits * self.wait_scale_s / (1 - load)
-        return Sojourn(self.service_s + wait_s, self.service_variance_s2 + wait_s**2 * (2 - waits) / waits)
+        waits: float = load**self.wait_exponent  # the probability to wait at all
+        return waits * self.wait_scale_s / (1 - load)
 
 
-def quantiles_s(total: Sojourn) -> tuple[float, float, float]:
-    """Median, 95th and 99th percentile of a gamma-distributed time by Wilson and Hilferty's cube (1.4 % off
-    at worst for an exponential one)."""
-    mean_s, variance_s2 = total
-    if variance_s2 <= 0 or mean_s <= 0:
-        return mean_s, mean_s, mean_s
-    spread = sqrt(variance_s2) / mean_s / 3  # 1 / (3 √shape)
-    centre = 1 - spread * spread
-    return (
-        mean_s * max(centre, 0.0) ** 3,
-        mean_s * (centre + _NORMAL_95 * spread) ** 3,
-        mean_s * (centre + _NORMAL_99 * spread) ** 3,
-    )
+def sojourns(stations: Sequence[Station], rate_per_s: Floats) -> Sojourn:
+    """Waiting plus service of one record, for each station (row) at each of many rates (columns)."""
+    capacity_per_s, service_s, exponent, scale_s, service_variance_s2 = np.array(stations).T[:, :, None]
+    load = np.clip(rate_per_s / capacity_per_s, 0.0, _BUSIEST)
+    waits = load**exponent
+    wait_s = waits * scale_s / (1 - load)
+    spread = np.divide(2 - waits, waits, out=np.zeros_like(waits), where=waits > 0)
+    return Sojourn(service_s + wait_s, service_variance_s2 + wait_s**2 * spread)
+
+
+def quantiles_s(total: Sojourn) -> tuple[Floats, Floats, Floats]:
+    """Median, 95th and 99th percentile of gamma-distributed times by Wilson and Hilferty's cube (1.4 % off at
+    worst for an exponential one)."""
+    mean_s = total.mean_s
+    third = np.sqrt(total.variance_s2) / np.maximum(mean_s, 1e-300) / 3  # 1 / (3 √shape)
+    centre = 1 - third * third
+    cubes = (np.maximum(centre + normal * third, 0.0) ** 3 for normal in (0.0, _NORMAL_95, _NORMAL_99))
+    p50_s, p95_s, p99_s = (mean_s * cube for cube in cubes)
+    return p50_s, p95_s, p99_s
+
+
+def share_above(total: Sojourn, limit_s: Floats) -> Floats:
+    """The share of gamma-distributed times that exceed a limit; a limit below 0 is exceeded by all."""
+    from scipy.special import gammaincc  # only where somebody asks: a third of a run's time to import
+
+    mean_s, variance_s2 = total.mean_s, np.maximum(total.variance_s2, 1e-12)
+    share: Floats = gammaincc(mean_s**2 / variance_s2, np.maximum(limit_s, 0.0) * mean_s / variance_s2)
+    return share
 
 
 def slowest_way(
-    dag: Dag, own: Sequence[Sojourn], hops_s: Sequence[Sequence[float]], waits_s: Sequence[float]
-) -> tuple[Sojourn, float]:
-    """Response time of the DAG: at each operator the slowest of its inputs counts. Returns the random part
-    and the wait behind backlogs on that way."""
-    ways: list[tuple[float, float, float]] = []  # mean of all, variance, the wait in it
+    dag: Dag, own: Sojourn, hops_s: Sequence[Sequence[float]], waits_s: Floats
+) -> tuple[Sojourn, Floats]:
+    """Response time of the DAG at many instants (columns): at each operator (row) the slowest of its inputs
+    counts. Returns the random part and the wait behind backlogs on that way."""
+    ways: list[_Way] = []
+    lengths_s = own.mean_s + waits_s
     for i, above in enumerate(dag.upstream):
-        mean_s, variance_s2 = own[i]
-        waited_s = waits_s[i]
-        mean_s += waited_s
+        way = _Way(lengths_s[i], own.variance_s2[i], waits_s[i])
         if above:
-            inputs = zip(above, hops_s[i], strict=True)
-            before_s, j = max(((ways[j][0] + hop_s, j) for j, hop_s in inputs), key=_first)
-            mean_s += before_s
-            variance_s2 += ways[j][1]
-            waited_s += ways[j][2]
-        ways.append((mean_s, variance_s2, waited_s))
-    mean_s, variance_s2, waited_s = max((ways[i] for i in dag.sinks), key=_first)
-    return Sojourn(mean_s - waited_s, variance_s2), waited_s
+            before = _slowest([ways[j].later(hop_s) for j, hop_s in zip(above, hops_s[i], strict=True)])
+            way = _Way(*(a + b for a, b in zip(way, before, strict=True)))
+        ways.append(way)
+    length_s, variance_s2, waited_s = _slowest([ways[i] for i in dag.sinks])
+    return Sojourn(length_s - waited_s, variance_s2), waited_s
 
 
-_first = itemgetter(0)
+class _Way(NamedTuple):
+    length_s: Floats
+    variance_s2: Floats
+    waited_s: Floats
+
+    def later(self, hop_s: float) -> _Way:
+        return _Way(self.length_s + hop_s, self.variance_s2, self.waited_s)
+
+
+def _slowest(ways: Sequence[_Way]) -> _Way:
+    """The longest of some ways, instant by instant."""
+    longest = ways[0]
+    for way in ways[1:]:
+        is_longer = way.length_s > longest.length_s
+        longest = _Way(*(np.where(is_longer, a, b) for a, b in zip(way, longest, strict=True)))
+    return longest

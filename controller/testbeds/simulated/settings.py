@@ -27,25 +27,45 @@ def _range_of(value: Any) -> Any:
     return seconds_of(low), seconds_of(high)
 
 
+_Range = Annotated[tuple[Seconds, Seconds], BeforeValidator(_range_of)]
+
+
 class Reconfiguration(Settings):
     """Mechanism 5: what changes cost. `restart` and `in_place` stop the whole job, `pause` only the touched
     operators, `boot` nothing (new instances serve later), `instant` costs nothing at all."""
 
     style: Style
-    duration_s: Annotated[tuple[Seconds, Seconds], BeforeValidator(_range_of)] | None = None
+    duration_s: _Range | None = None
     settling_s: Seconds = 0.0  # after a change, measurements are off by more than usual
+    # How long a new instance takes until it can be used; meanwhile the job runs on as it was. An instance on
+    # hot standby needs none of it. (With the style boot, that is what duration_s is.)
+    provision_s: _Range = (0.0, 0.0)
+    # With the style boot: how long an operator stands still when an instance joins or leaves, as state moves.
+    handover_s: Seconds = 0.0
 
     @property
     def range_s(self) -> tuple[float, float]:
         return self.duration_s or _USUAL_DURATION_S[self.style]
 
+    @property
+    def new_instance_s(self) -> tuple[float, float]:
+        """How long an instance takes that is not on standby."""
+        return self.range_s if self.style == "boot" else self.provision_s
+
     @model_validator(mode="after")
     def _in_order(self) -> Reconfiguration:
-        low, high = self.range_s
-        if low > high:
-            raise ValueError(f"duration_s: the range [{low:g}, {high:g}] runs backwards; swap its ends")
-        if self.style == "instant" and high > 0:
-            raise ValueError(f"duration_s: the style instant takes no time, not {high:g} s; leave it out")
+        for name, (start, end) in (("duration_s", self.range_s), ("provision_s", self.provision_s)):
+            if start > end:
+                raise ValueError(f"{name}: the range [{start:g}, {end:g}] runs backwards; swap its ends")
+        if self.handover_s > 0 and self.style != "boot":
+            raise ValueError("handover_s: only the style boot hands state over; use duration_s instead")
+        if self.provision_s[1] > 0 and self.style == "boot":
+            raise ValueError("provision_s: with the style boot, duration_s is what a new instance takes")
+        longest_s = self.range_s[1]
+        if self.style == "instant" and longest_s > 0:
+            raise ValueError(
+                f"duration_s: the style instant takes no time, not {longest_s:g} s; leave it out"
+            )
         return self
 
 
@@ -54,12 +74,37 @@ class Noise(Settings):
 
     relative: Annotated[float, Field(ge=0)] = 0.0  # of rates and times, which meters average
     cpu_relative: Annotated[float, Field(ge=0)] = 0.0  # of CPU, which a gauge reads at one instant
+    cpu_absolute: Annotated[float, Field(ge=0)] = 0.0  # of CPU, whatever the load; a ratio
+    memory_relative: Annotated[float, Field(ge=0)] = 0.0
+    queue_relative: Annotated[float, Field(ge=0)] = 0.0  # of what waits, at one instant
     settling_factor: Annotated[float, Field(ge=1)] = 1.0  # how much noisier while settling
     stale_ratio: Ratio = 0.0  # share of observations that repeat the last metrics
 
     def while_settling(self) -> Noise:
         worse = self.settling_factor
-        return Noise(relative=self.relative * worse, cpu_relative=self.cpu_relative * worse)
+        return Noise(
+            relative=self.relative * worse,
+            cpu_relative=self.cpu_relative * worse,
+            cpu_absolute=self.cpu_absolute * worse,
+            memory_relative=self.memory_relative * worse,
+            queue_relative=self.queue_relative * worse,
+        )
+
+
+class Memory(Settings):
+    """The memory that an instance uses, as a share of its node's."""
+
+    idle_ratio: Ratio
+    per_busy_ratio: Ratio = 0.0  # on top when it is fully busy
+    per_waiting_record_ratio: Annotated[float, Field(ge=0)] = 0.0  # on top for each record that waits for it
+
+
+class Kind(Settings):
+    """A kind of records in the stream, and how long they may take."""
+
+    share: Annotated[float, Field(gt=0, le=1)]  # of all records
+    deadline_s: PositiveSeconds
+    time_ratio: Annotated[float, Field(gt=0)] = 1.0  # how long they take, compared to the average record
 
 
 class Simulation(Settings):
@@ -73,6 +118,8 @@ class Simulation(Settings):
     # is offered than the slowest operator can do.
     back_pressure_in_catch_up: bool = True
     noise: Noise = Noise()
+    memory: dict[str, Memory] = Field(default_factory=dict)  # per operator; none: memory is not measured
+    kinds: dict[str, Kind] = Field(default_factory=dict)
     arrival_scv: Annotated[float, Field(ge=0)] = 1.0  # 1: Poisson; more: bursts
     service_scv: Annotated[float, Field(ge=0)] = 1.0
     metric_window_s: PositiveSeconds = 60.0
@@ -80,6 +127,13 @@ class Simulation(Settings):
     step_s: PositiveSeconds = 1.0
     drain_limit_s: Seconds | None = None  # give up this long after the workload; None: once its own span
     faults: tuple[Fault, ...] = ()
+
+    @model_validator(mode="after")
+    def _kinds_fit(self) -> Simulation:
+        total = sum(kind.share for kind in self.kinds.values())
+        if total > 1 + 1e-9:
+            raise ValueError(f"kinds: the shares add up to {total:g}; they are parts of 1")
+        return self
 
     @model_validator(mode="after")
     def _steps_fit(self) -> Simulation:

@@ -44,7 +44,7 @@ from controller.testbeds.simulated.faults import (
 from controller.testbeds.simulated.measure import node_metrics, operator_metrics
 from controller.testbeds.simulated.settings import Simulation
 
-_OFFERS = frozenset(Capability) - {Capability.MEMORY, Capability.STANDBY, Capability.INSTANT_RESCALE}
+_OFFERS = frozenset(Capability) - {Capability.MEMORY, Capability.INSTANT_RESCALE}
 
 
 class _Seen(NamedTuple):
@@ -76,6 +76,7 @@ class SimulatedTestbed:
         self._engine = Engine(topology, start, inputs, simulation)
         self._requested: dict[str, tuple[str, ...]] = dict(start)
         self._booting: dict[str, dict[int, str]] = {name: {} for name in start}  # ticket -> node
+        self._standby: dict[str, float] = {}  # node -> when the idle instance on it is up
         self._receipts: list[Receipt] = []
         self._settled_s = 0.0
         self._job_busy_until_s = 0.0
@@ -84,10 +85,6 @@ class SimulatedTestbed:
         self._window_steps = round(simulation.metric_window_s / simulation.step_s)
         self._last_seen: _Seen | None = None
         self._orphaned: dict[str, tuple[str, ...]] = {}  # replicas that went down with their node
-        workload_s = self._engine.last_arrival_step * simulation.step_s
-        self._give_up_s = workload_s + (
-            workload_s if simulation.drain_limit_s is None else simulation.drain_limit_s
-        )
         for edge_s in sorted({edge for fault in simulation.faults for edge in fault.edges_s}):
             self._schedule(edge_s, self._apply_faults)
         self._run_agenda()
@@ -105,8 +102,13 @@ class SimulatedTestbed:
 
     @property
     def offers(self) -> Capabilities:
-        instant = self._simulation.reconfiguration.style == "instant"
-        return _OFFERS | {Capability.INSTANT_RESCALE} if instant else _OFFERS
+        offers = set(_OFFERS)
+        if self._simulation.reconfiguration.style == "instant":
+            offers.add(Capability.INSTANT_RESCALE)
+        scaled = [operator.name for operator in self._whole_topology.operators if operator.scalable]
+        if all(name in self._simulation.memory for name in scaled):
+            offers.add(Capability.MEMORY)
+        return frozenset(offers)
 
     @property
     def drained(self) -> bool:
@@ -114,7 +116,7 @@ class SimulatedTestbed:
 
     @property
     def finished(self) -> bool:
-        return self._engine.drained or self._engine.time_s >= self._give_up_s
+        return self._engine.drained or self._engine.step >= self._engine.last_step
 
     def samples(self) -> Iterator[Sample]:
         taken, self._engine.taken = self._engine.taken, []
@@ -122,9 +124,7 @@ class SimulatedTestbed:
 
     def wait(self, seconds: float) -> None:
         engine = self._engine
-        target = engine.step + max(1, round(seconds / engine.step_s))
-        target = min(target, ceil(self._give_up_s / engine.step_s))
-        self._advance(target)
+        self._advance(min(engine.step + max(1, round(seconds / engine.step_s)), engine.last_step))
         if self.finished:
             engine.sample_end()
 
@@ -172,6 +172,7 @@ class SimulatedTestbed:
             lag_records=seen.lag_records,
             response_time_ms=seen.response_time_ms,
             receipts=self._receipts_since(),
+            standby=self._standby_now(),
         )
 
     def _measured(self) -> _Seen:
@@ -193,8 +194,12 @@ class SimulatedTestbed:
                 )
                 operators[name] = replace(operators[name], instances=operators[name].instances + boots)
         response_ms = engine.slowest_way_ms([seen.response_time_ms for seen in operators.values()])
-        self._last_seen = _Seen(engine.time_s, operators, float(engine.lag_records()), response_ms)
+        self._last_seen = _Seen(engine.time_s, operators, self._lag_seen(operators), response_ms)
         return self._last_seen
+
+    def _lag_seen(self, operators: Mapping[str, OperatorMetrics]) -> float:
+        queues = [seen.queue_records or 0.0 for seen in operators.values()]
+        return self._engine.in_offered_records(queues)
 
     def _placement_now(self) -> dict[str, tuple[str, ...]]:
         engine = self._engine
@@ -216,6 +221,7 @@ class SimulatedTestbed:
             return
         wanted = {name: tuple(nodes) for name, nodes in plan.placement.items()}
         if wanted == self._requested:
+            self._keep_standby(plan.standby, wanted)
             self._settle(plan, "done", self._engine.time_s, 0.0, "already so")
             return
         self._engine.reconfigurations += 1
@@ -228,8 +234,8 @@ class SimulatedTestbed:
         topology = self._topology
         if self._engine.time_s < self._job_busy_until_s:
             return "a reconfiguration is in progress"
-        if plan.standby:
-            return "this testbed has no standby instances"
+        if plan.standby < 0:
+            return f"{plan.standby} instances on standby: ask for 0 or more"
         if set(plan.placement) != set(self._requested):
             return "the plan must place every operator: " + ", ".join(self._requested)
         for operator in topology.operators:
@@ -246,36 +252,90 @@ class SimulatedTestbed:
                 return f"node {node} has {slots[node]} slots, the plan takes {taken}"
         return ""
 
-    def _duration_s(self) -> float:
-        low_s, high_s = self._simulation.reconfiguration.range_s
+    def _drawn_s(self, range_s: tuple[float, float]) -> float:
+        low_s, high_s = range_s
         return low_s if low_s == high_s else float(self._duration_rng.uniform(low_s, high_s))
 
     def _stop_and_go(self, plan: Plan, wanted: dict[str, tuple[str, ...]]) -> None:
-        """Stops the job, or the operators it touches; then the new replicas serve, or after a failed
-        savepoint the old ones do."""
-        engine, style = self._engine, self._simulation.reconfiguration.style
-        failed = self._is_active(FailedSavepoint)
-        started_s, duration_s = engine.time_s, self._duration_s()
+        """Once all instances are there, stops the job, or the operators it touches."""
+        style, requested_s = self._simulation.reconfiguration.style, self._engine.time_s
         touched = {name for name in wanted if style != "pause" or wanted[name] != self._requested[name]}
-        if not failed:
-            self._requested = wanted
-            engine.place(wanted)
+        waited_s = self._provision_s(wanted)
+        duration_s = self._drawn_s(self._simulation.reconfiguration.range_s)
+        before, self._requested = self._requested, wanted
+        self._keep_standby(plan.standby, wanted)
+        self._job_busy_until_s = requested_s + waited_s + duration_s
+
+        def begin() -> None:
+            self._restart(plan, touched, before, requested_s, duration_s)
+
+        if waited_s > 0:
+            self._schedule(requested_s + waited_s, begin)
+        else:
+            begin()
+
+    def _restart(
+        self,
+        plan: Plan,
+        touched: set[str],
+        before: dict[str, tuple[str, ...]],
+        requested_s: float,
+        duration_s: float,
+    ) -> None:
+        """Stops; then the new replicas serve, or after a failed savepoint the old ones do."""
+        engine, started_s = self._engine, self._engine.time_s
+        failed = self._is_active(FailedSavepoint)
+        if failed:
+            self._requested = before
+        else:
+            engine.place(self._requested)
         if duration_s > 0:
             engine.stop(touched, started_s + duration_s)
-            self._job_busy_until_s = started_s + duration_s
 
         def finish() -> None:
             message = "the savepoint failed; the job resumed as it was" if failed else ""
-            self._settle(plan, "failed" if failed else "done", started_s, duration_s, message)
+            self._settle(plan, "failed" if failed else "done", requested_s, duration_s, message)
 
         if duration_s > 0:
             self._schedule(started_s + duration_s, finish)
         else:
             finish()
 
+    # Hot standby: idle instances that a scale-up can use at once
+
+    def _standby_now(self) -> tuple[str, ...]:
+        return tuple(node for node, up_s in self._standby.items() if up_s <= self._engine.time_s)
+
+    def _provision_s(self, wanted: Mapping[str, tuple[str, ...]]) -> float:
+        """How long it takes until the new instances are there: no time if all of them are on standby."""
+        new = _nodes_of(wanted) - _nodes_of(self._requested) - Counter(self._standby_now())
+        return self._drawn_s(self._simulation.reconfiguration.provision_s) if new else 0.0
+
+    def _keep_standby(self, instances: int, wanted: Mapping[str, tuple[str, ...]]) -> None:
+        """Those given up become idle, those in use are never among them; what is missing is provisioned."""
+        now_s, used = self._engine.time_s, _nodes_of(wanted)
+        given_up = [node for node in _nodes_of(self._engine.running) if node not in used]
+        idle = {**dict.fromkeys(given_up, now_s), **self._standby}
+        slots = {node.name: node.slots for node in self._topology.nodes}
+        idle = {node: up_s for node, up_s in idle.items() if used[node] < slots.get(node, 1)}
+        oldest_first = sorted(idle.items(), key=lambda node_and_time: node_and_time[1])
+        self._standby = dict(oldest_first[:instances])
+        while len(self._standby) < instances:
+            free = free_nodes(self._topology, {**wanted, "": tuple(self._standby)})
+            if not free:
+                break
+            new_s = self._drawn_s(self._simulation.reconfiguration.new_instance_s)
+            self._standby[free[0]] = now_s + new_s
+            self._schedule(self._standby[free[0]], self._count_standby)
+        self._count_standby()
+
+    def _count_standby(self) -> None:
+        self._engine.set_standby(len(self._standby_now()))
+
     def _boot(self, plan: Plan, wanted: dict[str, tuple[str, ...]]) -> None:
         """Removed instances leave at once, new ones serve when they have booted; nothing stops."""
         engine, started_s = self._engine, self._engine.time_s
+        boot_range_s, idle = self._simulation.reconfiguration.range_s, Counter(self._standby_now())
         kept: dict[str, tuple[str, ...]] = {}
         ready_s = started_s
         for name, nodes in wanted.items():
@@ -286,12 +346,14 @@ class SimulatedTestbed:
                 ticket: node for ticket, node in self._booting[name].items() if _taken_from(missing, node)
             }
             for node in missing.elements():
-                ticket, boot_s = next(self._ticket), self._duration_s()
+                ticket = next(self._ticket)
+                boot_s = 0.0 if _taken_from(idle, node) else self._drawn_s(boot_range_s)
                 self._booting[name][ticket] = node
                 ready_s = max(ready_s, started_s + boot_s)
                 self._schedule(started_s + boot_s, partial(self._serve, name, ticket))
         self._requested = wanted
-        engine.place(kept)
+        self._hand_over(kept)
+        self._keep_standby(plan.standby, wanted)
         self._schedule(ready_s, lambda: self._settle(plan, "done", started_s, 0.0, ""))
         self._run_agenda()
 
@@ -301,7 +363,15 @@ class SimulatedTestbed:
             return
         serving = Counter((*self._engine.running[name], node))
         in_order = tuple(wanted for wanted in self._requested[name] if _taken_from(serving, wanted))
-        self._engine.place({**self._engine.running, name: in_order})
+        self._hand_over({**self._engine.running, name: in_order})
+
+    def _hand_over(self, placement: Placement) -> None:
+        """Where instances join or leave, state moves, and the operator stands still meanwhile."""
+        engine, handover_s = self._engine, self._simulation.reconfiguration.handover_s
+        touched = {name for name, nodes in placement.items() if tuple(nodes) != engine.running[name]}
+        engine.place(placement)
+        if handover_s > 0 and touched:
+            engine.stop(touched, engine.time_s + handover_s)
 
     def _settle(
         self, plan: Plan, outcome: Outcome, requested_s: float, downtime_s: float, message: str
@@ -344,6 +414,8 @@ class SimulatedTestbed:
             if gone := tuple(node for node in nodes if node in lost):
                 self._orphaned[name] = (*self._orphaned.get(name, ()), *gone)
         self._requested = without(self._requested)
+        self._standby = {node: up_s for node, up_s in self._standby.items() if node not in lost}
+        self._count_standby()
         self._booting = {
             name: {ticket: node for ticket, node in nodes.items() if node not in lost}
             for name, nodes in self._booting.items()
@@ -370,6 +442,10 @@ class SimulatedTestbed:
                     )
                     self._requested[operator.name] = nodes
                     self._engine.place({**self._engine.running, operator.name: nodes})
+
+
+def _nodes_of(placement: Mapping[str, tuple[str, ...]]) -> Counter[str]:
+    return Counter(node for nodes in placement.values() for node in nodes)
 
 
 def _taken_from(remaining: Counter[str], node: str) -> bool:

@@ -16,6 +16,8 @@ from controller.testbeds.simulated.testbed import SimulatedTestbed
 from tests.support.jobs import chain, placed
 from tests.support.runs import constant, simulated, simulation
 
+NO_CHANCE = {"arrival_scv": 0, "service_scv": 0}  # nobody waits by chance: the backlog is all that waits
+
 # source → left (keeps a quarter), right (doubles) → join; an offered record reaches join 2.25 times.
 OPERATORS = (
     Operator("source"),
@@ -105,6 +107,7 @@ def diamond(arrivals, start, style, buffering, duration_s):
         "metric_window_s": 1,
         "sample_interval_s": 1,
         "drain_limit_s": 100,
+        **NO_CHANCE,
     }
     return SimulatedTestbed(
         DIAMOND,
@@ -269,7 +272,7 @@ def test_during_a_pause_only_the_touched_operator_stops():
     """In front of it Kafka, with back pressure; with queues the source goes on."""
     pause = {"style": "pause", "duration_s": 30}
     for buffering, where in (("back_pressure", "source"), ("queues", "map")):
-        job = simulated(constant(50, 60), reconfiguration=pause, buffering=buffering)
+        job = simulated(constant(50, 60), reconfiguration=pause, buffering=buffering, **NO_CHANCE)
         job.apply(Plan(placed("fog1", "fog2", "fog3")))
         job.wait(10)
         observation = job.observe()
@@ -386,7 +389,7 @@ def test_back_pressure_while_the_backlog_is_worked_off(in_catch_up, expected):
 
 
 def test_with_queues_nobody_is_pressed_back():
-    seen = seen_after(60, constant(300, 120), buffering="queues")
+    seen = seen_after(60, constant(300, 120), buffering="queues", **NO_CHANCE)
     assert [metrics.back_pressure_ratio for metrics in seen.values()] == [0, 0, 0]
     assert seen["map"].queue_records == 100 * 60
     assert seen["source"].queue_records == 0
@@ -444,7 +447,7 @@ def test_cpu_is_a_share_of_the_latency_free_capacity(idle_ratio, rate_per_s, cpu
 
 def test_the_clock_can_tick_in_other_steps():
     """Half a second a step: 75 per step, of which 50 pass; the window of 60 s holds 120 steps."""
-    job = simulated(constant(75, 240), map_nodes=["fog1"], step_s=0.5)
+    job = simulated(constant(75, 240), map_nodes=["fog1"], step_s=0.5, **NO_CHANCE)
     job.wait(60)
     observation = job.observe()
     assert observation.time_s == 60

@@ -8,7 +8,7 @@ import pytest
 from controller.model import Node, Operator, Plan, Topology
 from controller.network import RttUniform
 from controller.settings import validated
-from controller.testbeds.simulated.response import Sojourn, Station, quantiles_s
+from controller.testbeds.simulated.response import Sojourn, Station, quantiles_s, sojourns
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.testbed import SimulatedTestbed
 from tests.support.jobs import placed
@@ -18,7 +18,10 @@ LOADS = [0.1, 0.3, 0.5, 0.7, 0.9, 0.95]
 
 
 def sojourn(rate_per_s, capacity_per_s, replicas, arrival_scv, service_scv):
-    return Station.of(capacity_per_s, replicas, arrival_scv, service_scv).sojourn(rate_per_s)
+    station = Station.of(capacity_per_s, replicas, arrival_scv, service_scv)
+    [mean_s], [variance_s2] = sojourns([station], np.array([[rate_per_s]], dtype=float))
+    assert station.wait_s(rate_per_s) == pytest.approx(mean_s[0] - station.service_s)
+    return Sojourn(mean_s[0], variance_s2[0])
 
 
 @pytest.mark.parametrize("load", LOADS)

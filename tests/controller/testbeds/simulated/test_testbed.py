@@ -244,8 +244,9 @@ def test_it_offers_instant_rescaling_only_in_that_style():
     assert Capability.INSTANT_RESCALE in simulated(constant(1, 10), reconfiguration=INSTANT).offers
 
 
-def test_it_has_neither_memory_metrics_nor_standby():
-    assert not simulated(constant(1, 10)).offers & {Capability.MEMORY, Capability.STANDBY}
+def test_it_offers_memory_metrics_where_it_knows_the_memory_of_what_is_scaled():
+    assert Capability.MEMORY not in simulated(constant(1, 10)).offers
+    assert Capability.MEMORY in simulated(constant(1, 10), memory={"map": {"idle_ratio": 0.3}}).offers
 
 
 @pytest.mark.parametrize(

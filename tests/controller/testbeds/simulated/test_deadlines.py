@@ -1,0 +1,167 @@
+"""Kinds of records with deadlines, memory, hand-over of state and what is read besides the truth."""
+
+from math import exp
+
+import numpy as np
+import pytest
+
+from controller.errors import FogscaleError
+from controller.model import Plan
+from tests.support.jobs import placed
+from tests.support.runs import constant, simulated, simulation
+
+SMOOTH = {"arrival_scv": 0, "service_scv": 0}
+ALL = {"record": {"share": 1, "deadline_s": 10}}
+
+
+def last_sample(job, seconds):
+    job.wait(seconds)
+    return list(job.samples())[-1]
+
+
+def test_nobody_is_late_while_there_is_no_backlog():
+    sample = last_sample(simulated(constant(50, 100), kinds=ALL, **SMOOTH), 101)
+    assert sample.late_records == {"record": 0}
+
+
+def test_records_behind_a_long_backlog_are_late():
+    """Each second leaves 200 behind, at 100/s: from the 5th on, those that come wait for 10 s or more."""
+    job = simulated(constant(300, 100), map_nodes=["fog1"], kinds=ALL, **SMOOTH)
+    sample = last_sample(job, 100)
+    assert sample.time_s == 90
+    assert sample.late_records["record"] == 300 * (90 - 4)
+
+
+def test_a_share_of_the_records_has_a_share_of_the_late_ones():
+    kinds = {
+        "image": {"share": 100 / 101, "deadline_s": 10},
+        "query": {"share": 1 / 101, "deadline_s": 2, "time_ratio": 0.2},
+    }
+    job = simulated(constant(300, 100), map_nodes=["fog1"], kinds=kinds, **SMOOTH)
+    late = last_sample(job, 100).late_records
+    assert late["image"] == pytest.approx(100 * late["query"], rel=0.01)
+
+
+def test_chance_alone_makes_some_records_late_as_in_an_m_m_1_queue():
+    """One replica does 100/s, 90 arrive: an exponential sojourn of 0.1 s, of which exp(-limit/mean) exceeds a
+    limit. Hops take 2 x 2.5 ms, the other operators 1 ms each; the sum is nearly exponential too."""
+    kinds = {"record": {"share": 1, "deadline_s": 0.5}}
+    sample = last_sample(simulated(constant(90, 1000), map_nodes=["fog1"], kinds=kinds), 1000)
+    share = sample.late_records["record"] / sample.offered_records
+    assert share == pytest.approx(exp(-(0.5 - 0.007) / 0.1), rel=0.1)
+
+
+def test_late_records_do_not_depend_on_how_often_somebody_looks():
+    arrivals = [*constant(150, 100), *constant(50, 300)]
+    seldom, often = (simulated(arrivals, map_nodes=["fog1"], kinds=ALL) for _ in range(2))
+    seldom.wait(400)
+    for _ in range(100):
+        often.wait(4)
+    a, b = (list(job.samples())[-1].late_records["record"] for job in (seldom, often))
+    assert a == pytest.approx(b, rel=0.01)
+    assert a > 10_000
+
+
+def test_the_mean_response_is_between_the_quantiles_of_a_skewed_time():
+    sample = last_sample(simulated(constant(90, 100), map_nodes=["fog1"]), 50)
+    assert sample.response_p50_ms < sample.response_mean_ms < sample.response_p95_ms
+
+
+def test_shares_beyond_the_whole_are_explained():
+    kinds = {"a": {"share": 0.7, "deadline_s": 1}, "b": {"share": 0.7, "deadline_s": 1}}
+    with pytest.raises(FogscaleError, match=r"shares add up to 1.4"):
+        simulation(kinds=kinds)
+
+
+# Memory
+
+
+def test_memory_grows_with_work_and_with_what_waits():
+    """150 arrive at 100/s: fully busy, and after 60 s 3000 wait for one instance."""
+    memory = {"map": {"idle_ratio": 0.2, "per_busy_ratio": 0.3, "per_waiting_record_ratio": 1e-4}}
+    job = simulated(constant(150, 120), map_nodes=["fog1"], memory=memory, buffering="queues", **SMOOTH)
+    job.wait(60)
+    seen = job.observe()
+    assert seen.operators["map"].memory_ratio == pytest.approx(0.2 + 0.3 + 0.3)
+    assert seen.operators["map"].instances[0].memory_ratio == pytest.approx(0.8)
+    assert seen.nodes["fog1"].memory_ratio == pytest.approx(0.8)
+    assert seen.operators["source"].memory_ratio is None
+    assert seen.nodes["fog2"].memory_ratio is None
+
+
+def test_memory_of_an_unknown_operator_is_explained():
+    with pytest.raises(FogscaleError, match="did you mean map"):
+        simulated(constant(1, 10), memory={"mpa": {"idle_ratio": 0.1}})
+
+
+# Hand-over of state
+
+BOOT = {"style": "boot", "duration_s": 10, "handover_s": 4}
+
+
+def silent_seconds(job, seconds):
+    """Seconds in which the scaled operator runs nothing."""
+    silent = 0
+    for _ in range(seconds):
+        silent += not job.observe().placement["map"]
+        job.wait(1)
+    return silent
+
+
+def test_an_operator_stands_still_when_an_instance_joins():
+    job = simulated(constant(50, 100), map_nodes=["fog1"], reconfiguration=BOOT)
+    job.apply(Plan(placed("fog1", "fog2")))
+    assert silent_seconds(job, 40) == 4
+
+
+def test_an_operator_stands_still_when_an_instance_leaves():
+    job = simulated(constant(50, 100), map_nodes=["fog1", "fog2"], reconfiguration=BOOT)
+    job.apply(Plan(placed("fog1")))
+    assert silent_seconds(job, 40) == 4
+
+
+@pytest.mark.parametrize(
+    ("reconfiguration", "message"),
+    [
+        ({"style": "restart", "handover_s": 1}, "only the style boot"),
+        ({"style": "boot", "provision_s": 1}, "duration_s is what a new instance takes"),
+        ({"style": "restart", "provision_s": [9, 1]}, "runs backwards"),
+    ],
+)
+def test_durations_that_mean_nothing_are_explained(reconfiguration, message):
+    with pytest.raises(FogscaleError, match=message):
+        simulation(reconfiguration=reconfiguration)
+
+
+# What is read
+
+
+def test_what_waits_by_chance_is_measured_too():
+    """Little's law in an M/M/1 queue at 80 %: 0.8²/0.2 = 3.2 records wait, and the lag counts them."""
+    job = simulated(constant(80, 200), map_nodes=["fog1"])
+    job.wait(100)
+    seen = job.observe()
+    assert seen.operators["map"].queue_records == pytest.approx(3.2)
+    assert seen.lag_records == pytest.approx(3.2, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("noise", "read"),
+    [
+        ({"cpu_absolute": 0.05}, lambda seen: seen.operators["map"].instances[0].cpu_ratio - 0.5),
+        ({"memory_relative": 0.1}, lambda seen: seen.operators["map"].memory_ratio / 0.4 - 1),
+        ({"queue_relative": 0.2}, lambda seen: seen.operators["map"].queue_records / 0.5 - 1),
+    ],
+)
+def test_noise_has_the_spread_it_is_said_to_have(noise, read):
+    """One replica at 50 %: in an M/M/1 queue 0.5 records wait."""
+    memory = {"map": {"idle_ratio": 0.4}}
+    job = simulated(constant(50, 2100), map_nodes=["fog1"], noise=noise, memory=memory, metric_window_s=1)
+    job.wait(10)
+    off = []
+    for _ in range(2000):
+        off.append(read(job.observe()))
+        job.wait(1)
+    (spread,) = noise.values()
+    assert np.std(off) == pytest.approx(spread, rel=0.1)
+    assert np.mean(off) == pytest.approx(0, abs=spread / 10)
