@@ -51,6 +51,7 @@ _LINE = StructType(
         StructField("observation", _OBSERVATION),
         StructField("plan", _PLAN),
         DECISIONS["waited_s"],
+        DECISIONS["estimates"],
         StructField("samples", ArrayType(_SAMPLE)),
         StructField("finished", BooleanType()),
         StructField(_CORRUPT, StringType()),
@@ -170,6 +171,7 @@ def _decisions(steps: DataFrame) -> DataFrame:
         "observation.requested",
         "observation.operators",
         "observation.lag_records",
+        "estimates",
     )
 
 

@@ -82,6 +82,7 @@ DECISIONS = _struct(
     requested=_PLACEMENT,
     operators=MapType(_TEXT, _OPERATOR_METRICS),
     lag_records=_NUMBER,
+    estimates=MapType(_TEXT, _NUMBER),  # what the policy's decision rests on, in its own words
 )
 
 RECEIPTS = _struct(

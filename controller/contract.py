@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from types import TracebackType
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType, TracebackType
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 from numpy.random import Generator
@@ -26,6 +26,9 @@ class Policy(Protocol):
 
     def decide(self, observation: Observation) -> Plan | None: ...
 
+    # A policy may also have `estimates: Mapping[str, float]`: the numbers its last decision rests on, such as
+    # a filtered load or a predicted rate. They are journalled, so that reports and figures can show them.
+
 
 class Step(NamedTuple):
     """One turn of the loop, as journalled."""
@@ -34,6 +37,7 @@ class Step(NamedTuple):
     plan: Plan | None
     waited_s: float
     samples: tuple[Sample, ...]  # what truly happened until this observation
+    estimates: Mapping[str, float] = MappingProxyType({})
 
 
 class Testbed(Protocol):

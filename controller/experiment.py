@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field
 
-from controller.errors import FogscaleError
+from controller.errors import FogscaleError, unknown
 from controller.policies import policy_class
 from controller.settings import Ratio, Settings, seconds_of, validated
 from controller.testbeds.simulated.settings import Simulation
@@ -49,6 +49,14 @@ class Parameter(Settings):
     range: tuple[float, float] | None = None  # of assumed ones
 
 
+class Scenario(Settings):
+    """A part of an experiment with something of its own: another workload, a fault, other policies."""
+
+    title: str
+    changes: dict[str, Any] = {}  # laid over the experiment, level by level
+    policies: tuple[str, ...] | None = None  # None: all of the experiment
+
+
 class Experiment(Settings):
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]  # it becomes a folder
     description: str = ""
@@ -60,6 +68,7 @@ class Experiment(Settings):
     simulation: Simulation
     guards: Guards = {}
     policies: Annotated[dict[str, PolicySettings], Field(min_length=1)]
+    scenarios: dict[Annotated[str, Field(pattern=r"^[\w-]+$")], Scenario] = {}
     seeds: Annotated[int, Field(ge=1)] = 1
     significance: Ratio = 0.05
     parameters: tuple[Parameter, ...] = ()
@@ -112,9 +121,38 @@ def load(path: Path) -> Experiment:
     if not isinstance(values, Mapping):
         raise FogscaleError(f"{path} holds no experiment: see paper_figures/gesscale/experiment.yml for one")
     experiment = validated(Experiment, values, str(path))
+    scenarios_of(experiment)  # a mistake in one shows now, not when it is run
     for name in experiment.policies:
         policy_class(name)
     return experiment
+
+
+def scenarios_of(experiment: Experiment) -> dict[str, Experiment]:
+    """Every scenario as an experiment of its own; an experiment without any is its only one, nameless."""
+    if not experiment.scenarios:
+        return {"": experiment}
+    whole = experiment.model_dump(exclude={"scenarios"})
+    found = {}
+    for name, scenario in experiment.scenarios.items():
+        values = merged(whole, scenario.changes) | {"name": f"{experiment.name}.{name}"}
+        if scenario.policies is not None:
+            for policy in scenario.policies:
+                if policy not in experiment.policies:
+                    known = experiment.policies
+                    raise FogscaleError(f"scenarios.{name}.policies: {unknown('policy', policy, known)}")
+            values["policies"] = {policy: values["policies"][policy] for policy in scenario.policies}
+        found[name] = validated(Experiment, values, f"scenarios.{name}")
+    return found
+
+
+def scenario_of(experiment: Experiment, name: str | None) -> Experiment:
+    """The scenario of that name, or the first."""
+    scenarios = scenarios_of(experiment)
+    if name is None:
+        return next(iter(scenarios.values()))
+    if name not in scenarios:
+        raise FogscaleError(unknown(f"scenario of experiment '{experiment.name}'", name, scenarios))
+    return scenarios[name]
 
 
 def runs_of(

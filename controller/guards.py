@@ -6,8 +6,8 @@ A guard that holds a plan back or alters one says so in the plan's reason where 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from numpy.random import Generator
 
@@ -21,6 +21,7 @@ class Guard:
     """Passes everything through; a guard overrides what it guards."""
 
     policy: Policy
+    asked_s: float | None = field(default=None, init=False)  # when the policy was last shown something
 
     @property
     def needs(self) -> Capabilities:
@@ -34,6 +35,7 @@ class Guard:
         self.policy.start(topology, rng)
 
     def decide(self, observation: Observation) -> Plan | None:
+        self.asked_s = observation.time_s
         return self.policy.decide(observation)
 
 
@@ -120,6 +122,16 @@ GUARDS: dict[str, Callable[[Policy, float], Guard]] = {
     "max_metrics_age_s": FreshMetrics,
 }
 """How an experiment names each guard; the value is its one parameter."""
+
+
+def estimates_of(policy: Policy, time_s: float) -> Mapping[str, float]:
+    """What a policy's decision at a time rests on; nothing where a guard did not even ask it."""
+    while isinstance(policy, Guard):
+        if policy.asked_s != time_s:
+            return {}
+        policy = policy.policy
+    estimates: Mapping[str, float] = getattr(policy, "estimates", {})
+    return estimates
 
 
 def guarded(policy: Policy, guards: dict[str, float]) -> Policy:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import FileIO
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,13 @@ class _Observation(msgspec.Struct):
     standby: tuple[str, ...] = ()
 
 
-class _Step(_Record):
+class _Step(_Record, omit_defaults=True):
     time_s: float
     observation: _Observation
     plan: Plan | None
     waited_s: float
     samples: tuple[Sample, ...]
+    estimates: dict[str, float] = {}
 
 
 class _End(_Record):
@@ -150,6 +152,7 @@ def _step_record(step: Step) -> _Step:
         plan=step.plan,
         waited_s=step.waited_s,
         samples=step.samples,
+        estimates={name: value for name, value in step.estimates.items() if isfinite(value)},
     )
 
 
@@ -168,7 +171,7 @@ def _step_of(record: _Step, topology: Topology) -> Step:
         receipts=seen.receipts,
         standby=seen.standby,
     )
-    return Step(observation, record.plan, record.waited_s, record.samples)
+    return Step(observation, record.plan, record.waited_s, record.samples, record.estimates)
 
 
 # Reading

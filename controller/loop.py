@@ -7,6 +7,7 @@ from typing import Protocol
 
 from controller.contract import Policy, Step, Testbed
 from controller.errors import FogscaleError
+from controller.guards import estimates_of
 from controller.journal import Recorded
 from controller.model import Capabilities, Sample
 
@@ -50,7 +51,8 @@ def run(testbed: Testbed, policy: Policy, log: Log, progress: Progress | None = 
         if plan is not None:
             testbed.apply(plan)
         period_s = policy.period_s
-        log.append(Step(observation, plan, period_s, samples))
+        estimates = estimates_of(policy, observation.time_s)
+        log.append(Step(observation, plan, period_s, samples, estimates))
         testbed.wait(period_s)
         if progress is not None:
             progress(observation.time_s + period_s)

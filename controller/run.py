@@ -129,7 +129,7 @@ def _profiles(
         return {_entry(settings, topology): workload.profile}
     if settings.operator is not None:
         raise FogscaleError(
-            f"workload.operator: '{settings.name}' drives {', '.join(workload.inputs)} on their own: remove it"
+            f"workload.operator: '{settings.name}' drives {', '.join(workload.inputs)} itself: remove it"
         )
     for name in workload.inputs:
         if name not in names:
@@ -242,11 +242,16 @@ def run_of(folder: Path) -> Run:
 
 
 def simulate(run_json: str) -> tuple[dict[str, Any], list[Sample]]:
-    """One run of a campaign, from a JSON document, with the journal in memory only."""
-    run = Run.model_validate_json(run_json)
+    """One run of a campaign, from a JSON document; only its truth is kept."""
     log = SampleLog()
+    prepared = followed(Run.model_validate_json(run_json), log)
+    return prepared.header(), log.samples
+
+
+def followed(run: Run, log: loop.Log) -> Prepared:
+    """Runs to the end, with nothing written."""
     prepared = prepare(run)
     testbed, policy = _ready(prepared)
     with testbed:
         loop.run(testbed, policy, log)
-    return prepared.header(), log.samples
+    return prepared

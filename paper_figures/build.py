@@ -18,6 +18,7 @@ from controller.experiment import load as load_experiment
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.claims import JudgedClaim, judged_claims
 from paper_figures.cpu import CpuMeter
+from paper_figures.decided import decided
 from paper_figures.orders import counted, judged_orders
 from paper_figures.page import write_page
 from paper_figures.parts import figures, tables_of
@@ -41,6 +42,7 @@ class Results:
 
     metrics: pd.DataFrame  # one row per run, the variations included
     series: pd.DataFrame  # the first seed of every policy over time
+    decisions: pd.DataFrame  # the same runs as their policies saw them, turn by turn
     orders: pd.DataFrame
     claims: list[JudgedClaim]
 
@@ -90,7 +92,7 @@ def figures_folder(out: Path, paper: str) -> Path:
 def cases_of(source: Path, experiment: Experiment, published: Published, seeds: Sequence[int]) -> list[Case]:
     """The experiment itself and its variations. Policies outside the published table (the ideal) are only
     drawn, so one seed of them is enough."""
-    others = [policy for policy in experiment.policies if policy not in published.table]
+    others = [policy for policy in experiment.policies if policy not in published.policies]
     cases = [Case(experiment, published.policies, seeds)]
     if others:
         cases.append(Case(experiment, others, seeds[:1]))
@@ -111,7 +113,7 @@ def _results(
     base = metrics[metrics["variation"] == BASE]
     level = experiment.significance
     orders, claims = judged_orders(base, published, level), judged_claims(base, published, level)
-    return Results(metrics, series, orders, claims)
+    return Results(metrics, series, decided(cases), orders, claims)
 
 
 def _write_tables(results: Results, folder: Path) -> Path:
@@ -122,5 +124,6 @@ def _write_tables(results: Results, folder: Path) -> Path:
     results.metrics.to_parquet(tables / "metrics.parquet")
     results.metrics.to_csv(tables / "metrics.csv", index=False)
     results.series.to_parquet(tables / "series.parquet")
+    results.decisions.to_parquet(tables / "decisions.parquet")
     results.orders.to_parquet(tables / "orders.parquet")
     return tables

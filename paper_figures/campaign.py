@@ -19,11 +19,12 @@ from analysis.campaign import run_campaign
 from analysis.demand import with_demand
 from analysis.metrics import metrics_by_run
 from controller.errors import FogscaleError
-from controller.experiment import Experiment, runs_of, varied
+from controller.experiment import Experiment, Run, runs_of, scenarios_of, varied
 from controller.run import simulate
 from paper_figures.published import Variation
 
 BASE = ""  # the name of the variation that varies nothing
+ABOUT = ("scenario", "variation", "set")  # what a run of a campaign is a case of
 NOT_A_SETTING = "calibration."  # parameters with this prefix are inputs of the paper's calibration only
 
 
@@ -37,10 +38,12 @@ class Case:
     variation: str = BASE
     set: int = 0  # 0: the calibration itself, 1, 2, …: drawn parameters
 
-    def documents(self) -> Iterator[str]:
-        about = {"variation": self.variation, "set": self.set}
-        for run in runs_of(self.experiment, self.policies, self.seeds, variation=about):
-            yield run.model_dump_json()
+    def runs(self) -> Iterator[Run]:
+        """All policies in all scenarios they take part in."""
+        for scenario, experiment in scenarios_of(self.experiment).items():
+            about = {"scenario": scenario, "variation": self.variation, "set": self.set}
+            policies = [policy for policy in self.policies if policy in experiment.policies]
+            yield from runs_of(experiment, policies, self.seeds, variation=about)
 
 
 def varied_experiment(
@@ -92,28 +95,31 @@ class Simulated:
         """One row per run, with the variation and the set it belongs to."""
         frame = metrics_by_run(self.samples, self.runs).toPandas()
         about = pd.DataFrame.from_records([json.loads(variation) for variation in frame.pop("variation")])
-        frame.insert(0, "variation", about["variation"])
-        frame.insert(1, "set", about["set"])
-        return frame.sort_values(["variation", "set", "policy", "seed"], ignore_index=True)
+        for place, name in enumerate(ABOUT):
+            frame.insert(place, name, about[name])
+        return frame.sort_values([*ABOUT, "policy", "seed"], ignore_index=True)
 
     def series(self, variation: str, seed: int) -> pd.DataFrame:
         """What happened over time in the runs of a variation with one seed."""
         about = F.get_json_object("variation", "$.variation")
         runs = self.runs.where((about == variation) & (F.col("seed") == seed))
-        policies = F.broadcast(runs.select("run_id", "policy"))
+        scenario = F.get_json_object("variation", "$.scenario").alias("scenario")
+        policies = F.broadcast(runs.select("run_id", "policy", scenario))
         samples = self.samples.join(policies.select("run_id"), on="run_id", how="left_semi")
         named = with_demand(samples, runs).join(policies, on="run_id", how="inner")
         columns = (
-            "policy", "time_s", "duration_s", "offered_records", "processed_records", "lag_records",
-            "offered_rate_per_s", "demand", "supply", "reconfigurations",
+            "scenario", "policy", "time_s", "duration_s", "offered_records", "processed_records",
+            "lag_records", "offered_rate_per_s", "demand", "supply", "standby", "reconfigurations",
+            "response_mean_ms",
         )  # fmt: skip
-        return named.select(*columns).toPandas().sort_values(["policy", "time_s"], ignore_index=True)
+        frame = named.select(*columns).toPandas()
+        return frame.sort_values(["scenario", "policy", "time_s"], ignore_index=True)
 
 
 @contextmanager
 def simulated(spark: SparkSession, cases: Sequence[Case]) -> Iterator[Simulated]:
     """Runs every case once; Spark keeps the samples, on disk where memory is short, until the block ends."""
-    documents = [document for case in cases for document in case.documents()]
+    documents = [run.model_dump_json() for case in cases for run in case.runs()]
     campaign = run_campaign(spark, documents, simulate)
     try:
         yield Simulated(campaign.runs, campaign.samples)

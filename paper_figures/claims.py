@@ -34,7 +34,7 @@ def judged_claims(metrics: pd.DataFrame, published: Published, level: float = 0.
 
 def _judged(metrics: pd.DataFrame, claim: Claim, level: float) -> JudgedClaim:
     change = claim.change
-    summed = metrics[["policy"]].assign(total=metrics[list(change.metrics)].astype(float).sum(axis=1))
+    summed = _summed(metrics, claim)
     found = compare(summed, "total", change.against, change.of, confidence=1 - level)
     ends = sorted(claim.sign * 100 * end for end in (found.relative_low, found.relative_high))
     return JudgedClaim(
@@ -47,6 +47,14 @@ def _judged(metrics: pd.DataFrame, claim: Claim, level: float) -> JudgedClaim:
     )
 
 
+def _summed(metrics: pd.DataFrame, claim: Claim) -> pd.DataFrame:
+    """The claim's metrics added up, seed by seed and over all scenarios unless the claim is about one."""
+    if claim.scenario is not None:
+        metrics = metrics[metrics["scenario"] == claim.scenario]
+    totals = metrics[list(claim.change.metrics)].astype(float).sum(axis=1)
+    return metrics[["policy", "seed"]].assign(total=totals).groupby(["policy", "seed"], as_index=False).sum()
+
+
 def _known(value: float) -> float | None:
     return value if isfinite(value) else None
 
@@ -54,8 +62,9 @@ def _known(value: float) -> float | None:
 def from_published_table(claim: Claim, published: Published) -> float | None:
     """What the claim's formula gives for the paper's own table, in %; None where the table lacks a metric."""
     change = claim.change
-    rows = published.table[change.of], published.table[change.against]
-    if any(metric not in row for row in rows for metric in change.metrics):
+    tables = published.tables.values() if claim.scenario is None else [published.tables[claim.scenario]]
+    rows = [(table.get(change.of, {}), table.get(change.against, {})) for table in tables]
+    if any(metric not in row for pair in rows for row in pair for metric in change.metrics):
         return None
-    of, against = (sum(row[metric] for metric in change.metrics) for row in rows)
+    of, against = (sum(pair[side][metric] for pair in rows for metric in change.metrics) for side in (0, 1))
     return claim.sign * 100 * (of / against - 1)

@@ -3,6 +3,7 @@
 The text of a doubt is a template that may use
     ours.<policy>.<metric>, variations.<name>.<policy>.<metric>    our means over all seeds
     published.<policy>.<metric>                                    of the published table
+                                                                   (all three with <scenario>. first, if any)
     setting("simulation.….duration_s"), span_s                     of the experiment
     number | fixed(1)                                              with one digit
 """
@@ -20,7 +21,7 @@ from controller.errors import FogscaleError
 from controller.experiment import Experiment
 from paper_figures.campaign import BASE
 from paper_figures.orders import judged_orders, records
-from paper_figures.published import Doubt, Published
+from paper_figures.published import ONLY, Doubt, Published
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def explained(
     """Every doubt with its numbers, and the orders it bears on that are not reproduced."""
     names = {
         "ours": means(metrics, BASE),
-        "published": published.table,
+        "published": published.tables.get(ONLY, published.tables),
         "variations": {variation.name: means(metrics, variation.name) for variation in published.variations},
         "setting": lambda path: setting(experiment, path),
         "span_s": span_s,
@@ -55,7 +56,7 @@ def unexplained(orders: pd.DataFrame, published: Published) -> list[dict[str, An
     return [
         order
         for order in records(orders[orders["verdict"] != "agree"])
-        if not any(doubt.covers(order["metric"], order["a"], order["b"]) for doubt in published.doubts)
+        if not any(_covers(doubt, order) for doubt in published.doubts)
     ]
 
 
@@ -71,15 +72,24 @@ def _missed(
     return [
         {**order, "without": verdict}
         for order, verdict in zip(records(orders), without, strict=True)
-        if order["verdict"] != "agree" and doubt.covers(order["metric"], order["a"], order["b"])
+        if order["verdict"] != "agree" and _covers(doubt, order)
     ]
 
 
-def means(metrics: pd.DataFrame, variation: str) -> Mapping[str, Mapping[str, float]]:
+def _covers(doubt: Doubt, order: Mapping[str, Any]) -> bool:
+    return doubt.covers(order["scenario"], order["metric"], order["a"], order["b"])
+
+
+def means(metrics: pd.DataFrame, variation: str) -> Mapping[str, Any]:
+    """Our means by policy and metric, or by scenario, policy and metric where there are scenarios."""
     runs = metrics[metrics["variation"] == variation]
-    numbers = runs.select_dtypes("number").columns
-    table: dict[str, dict[str, float]] = runs.groupby("policy")[list(numbers)].mean().to_dict("index")  # type: ignore[assignment]
-    return table
+    numbers = list(runs.select_dtypes("number").columns)
+    tables: dict[str, Any] = {
+        str(scenario): rows.groupby("policy")[numbers].mean().to_dict("index")
+        for scenario, rows in runs.groupby("scenario", sort=False)
+    }
+    only: Mapping[str, Any] = tables.get(ONLY, tables)
+    return only
 
 
 def setting(experiment: Experiment, path: str) -> Any:

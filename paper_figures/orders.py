@@ -10,41 +10,33 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.statistics import judge_order, welch
-from paper_figures.published import Published
+from paper_figures.published import Order, Published
+
+Runs = Mapping[Any, pd.DataFrame]
+"""By scenario and policy."""
 
 VERDICTS = ("agree", "disagree", "not_significant")
 
 
 def judged_orders(metrics: pd.DataFrame, published: Published, level: float = 0.05) -> pd.DataFrame:
-    """One row per metric and pair of policies; metrics has one row per run."""
-    ours = _values(metrics, published)
+    """One row per published order; metrics has one row per run."""
+    ours: Runs = dict(iter(metrics.groupby(["scenario", "policy"], sort=False)))
     rows = []
-    for metric in published.metrics:
-        for a, b in published.pairs:
-            said_a, said_b = published.table[a][metric], published.table[b][metric]
-            runs_a, runs_b = ours[a, metric], ours[b, metric]
-            rows.append(
-                {
-                    "metric": metric,
-                    "a": a,
-                    "b": b,
-                    "published_a": said_a,
-                    "published_b": said_b,
-                    "ours_a": runs_a.mean() if runs_a.size else np.nan,
-                    "ours_b": runs_b.mean() if runs_b.size else np.nan,
-                    "p": welch(runs_a, runs_b),
-                    "verdict": judge_order(said_a, said_b, runs_a, runs_b, level),
-                }
-            )
+    for order in published.orders():
+        runs_a, runs_b = (_values(ours, order, policy) for policy in (order.a, order.b))
+        judged = {
+            "ours_a": runs_a.mean() if runs_a.size else np.nan,
+            "ours_b": runs_b.mean() if runs_b.size else np.nan,
+            "p": welch(runs_a, runs_b),
+            "verdict": judge_order(order.published_a, order.published_b, runs_a, runs_b, level),
+        }
+        rows.append(order._asdict() | judged)
     return pd.DataFrame(rows)
 
 
-def _values(metrics: pd.DataFrame, published: Published) -> Mapping[tuple[str, str], NDArray[np.float64]]:
-    return {
-        (policy, metric): metrics.loc[metrics["policy"] == policy, metric].to_numpy(dtype=float)
-        for policy in published.policies
-        for metric in published.metrics
-    }
+def _values(ours: Runs, order: Order, policy: str) -> NDArray[np.float64]:
+    runs = ours.get((order.scenario, policy))
+    return np.array([]) if runs is None else runs[order.metric].to_numpy(dtype=float)
 
 
 def counted(orders: pd.DataFrame) -> dict[str, int]:

@@ -38,7 +38,8 @@ def write_page(
     figures: Sequence[Part],
 ) -> Path:
     """Writes the tables that every paper has, and the page."""
-    orders = orders_table(results.orders, published)
+    scenarios = {name: scenario.title for name, scenario in experiment.scenarios.items()}
+    orders = orders_table(results.orders, published, scenarios)
     written(orders, "orders", "Orders of policies, published and ours", "", folder)
     claims = claims_table(results, published)
     written(claims, "claims", "Claims of the text, published and ours", "", folder)
@@ -51,7 +52,8 @@ def write_page(
         counts=counted(results.orders),
         claims=list(zip(published.claims, results.claims, strict=True)),
         seeds=int(results.base["seed"].nunique()),
-        matrix=_matrix(results.orders, published),
+        scenarios=scenarios,
+        matrices=_matrices(results.orders, published),
         tables=tables,
         figures=figures,
         variations=written(robust, "variations", "The ranking under other assumptions", "", folder).frame,
@@ -95,9 +97,10 @@ def _numeric_columns(frame: pd.DataFrame) -> list[bool]:
     ]
 
 
-def orders_table(orders: pd.DataFrame, published: Published) -> pd.DataFrame:
+def orders_table(orders: pd.DataFrame, published: Published, scenarios: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
+            **({"Scenario": orders["scenario"].map(scenarios)} if orders["scenario"].any() else {}),
             "Metric": [_name(metric) for metric in orders["metric"]],
             "A": orders["a"].map(published.label),
             "B": orders["b"].map(published.label),
@@ -187,9 +190,16 @@ def _value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value if value is not None else "")
 
 
-def _matrix(orders: pd.DataFrame, published: Published) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Metric -> its pairs, in the order of the columns."""
-    return [(metric, records(orders[orders["metric"] == metric])) for metric in published.metrics]
+Matrix = list[tuple[str, list[dict[str, Any]]]]
+"""Metric -> its pairs, in the order of the columns."""
+
+
+def _matrices(orders: pd.DataFrame, published: Published) -> dict[str, Matrix]:
+    found: dict[str, Matrix] = {}
+    for scenario, rows in orders.groupby("scenario", sort=False):
+        by_metric = [(metric, records(rows[rows["metric"] == metric])) for metric in published.metrics]
+        found[str(scenario)] = [(metric, pairs) for metric, pairs in by_metric if pairs]
+    return found
 
 
 def _read_json(path: Path) -> Any:

@@ -6,9 +6,9 @@ One YAML file per paper, validated, so that orders and claims are computed by co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
 from pydantic import Field, model_validator
@@ -18,6 +18,10 @@ from controller.settings import Settings, validated
 
 Metric = str
 Policy = str
+Scenario = str
+Table = dict[Policy, dict[Metric, float]]
+
+ONLY = ""  # the scenario of an experiment that has no others
 
 
 class Change(Settings):
@@ -33,6 +37,7 @@ class Claim(Settings):
 
     text: str
     where: str = ""
+    scenario: Scenario | None = None  # None: over all scenarios together
     published: float | None = None  # %; None: the paper gives only the direction
     note: str = ""
     relative_reduction: Change | None = None
@@ -74,11 +79,25 @@ class Doubt(Settings):
     title: str
     metrics: tuple[Metric, ...] = ()
     policies: tuple[Policy, ...] = ()  # one of a pair has to be among these; none: any pair
+    scenarios: tuple[Scenario, ...] = ()  # none: all of them
     variation: str | None = None  # the one without the mechanism: does it reproduce those orders?
     text: str  # a Jinja template; see paper_figures.doubts
 
-    def covers(self, metric: Metric, a: Policy, b: Policy) -> bool:
-        return metric in self.metrics and (not self.policies or a in self.policies or b in self.policies)
+    def covers(self, scenario: Scenario, metric: Metric, a: Policy, b: Policy) -> bool:
+        return (
+            metric in self.metrics
+            and (not self.scenarios or scenario in self.scenarios)
+            and (not self.policies or a in self.policies or b in self.policies)
+        )
+
+
+class Order(NamedTuple):
+    scenario: Scenario
+    metric: Metric
+    a: Policy
+    b: Policy
+    published_a: float
+    published_b: float
 
 
 class Published(Settings):
@@ -87,7 +106,7 @@ class Published(Settings):
     url: str = ""
     labels: dict[Policy, str]
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
-    table: dict[Policy, dict[Metric, float]]
+    tables: dict[Scenario, Table]  # `table` alone where the experiment has no scenarios
     table_caption: str = ""
     claims: tuple[Claim, ...] = ()
     variations: tuple[Variation, ...] = ()
@@ -95,29 +114,57 @@ class Published(Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Published:
-        for policy, row in self.table.items():
-            if policy not in self.labels:
-                raise ValueError(f"labels: nothing is given for policy '{policy}'; add it")
-            for metric in self.metrics:
-                if metric not in row:
-                    raise ValueError(f"table.{policy}: metric '{metric}' is missing; add it")
+        for scenario, table in self.tables.items():
+            for policy, row in table.items():
+                if policy not in self.labels:
+                    raise ValueError(f"labels: nothing is given for policy '{policy}'; add it")
+                given = self.metrics if scenario == ONLY else dict.fromkeys(chain(*table.values()))
+                for metric in given:
+                    if metric not in self.metrics:
+                        raise ValueError(f"tables.{scenario}: {unknown('metric', metric, self.metrics)}")
+                    if metric not in row:
+                        raise ValueError(f"table {scenario}, {policy}: metric '{metric}' is missing; add it")
         for claim in self.claims:
+            if claim.scenario is not None and claim.scenario not in self.tables:
+                raise ValueError(f"claim '{claim.text}': {unknown('scenario', claim.scenario, self.tables)}")
             for policy in (claim.change.of, claim.change.against):
-                if policy not in self.table:
-                    raise ValueError(f"claim '{claim.text}': {unknown('policy', policy, self.table)}")
+                if policy not in self.policies:
+                    raise ValueError(f"claim '{claim.text}': {unknown('policy', policy, self.policies)}")
         known = [variation.name for variation in self.variations if variation.policies is None]
         for doubt in self.doubts:
             if doubt.variation is not None and doubt.variation not in known:
                 raise ValueError(f"doubt '{doubt.title}': {unknown('variation', doubt.variation, known)}")
         return self
 
+    @model_validator(mode="before")
+    @classmethod
+    def _one_table_is_the_only_one(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "table" in values and "tables" not in values:
+            return {name: value for name, value in values.items() if name != "table"} | {
+                "tables": {ONLY: values["table"]}
+            }
+        return values
+
+    @property
+    def table(self) -> Table:
+        """Of the only scenario."""
+        return self.tables[ONLY]
+
     @property
     def policies(self) -> tuple[Policy, ...]:
-        return tuple(self.table)
+        return tuple(dict.fromkeys(policy for table in self.tables.values() for policy in table))
 
     @property
     def pairs(self) -> tuple[tuple[Policy, Policy], ...]:
-        return tuple(combinations(self.table, 2))
+        return tuple(combinations(self.policies, 2))
+
+    def orders(self) -> Iterator[Order]:
+        """Everything the tables say about who is lower than whom."""
+        for scenario, table in self.tables.items():
+            for metric in self.metrics:
+                for a, b in combinations(table, 2):
+                    if metric in table[a] and metric in table[b]:
+                        yield Order(scenario, metric, a, b, table[a][metric], table[b][metric])
 
     def label(self, policy: Policy) -> str:
         return self.labels.get(policy, policy)

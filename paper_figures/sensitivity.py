@@ -86,9 +86,9 @@ def sensitivity(paper: str, out: Path, spark: SparkSession, sets: int = 200, see
     found = Sensitivity(
         sets=sets,
         seeds=seeds,
-        orders=len(published.metrics) * len(published.pairs),
+        orders=len(list(published.orders())),
         agreement=summaries,
-        text=_in_words(summaries[0], len(published.metrics) * len(published.pairs)),
+        text=_in_words(summaries[0], len(list(published.orders()))),
         cpu_s=meter.read_s(),
         page=folder / "sensitivity.html",
     )
@@ -136,9 +136,8 @@ def orders_by_set(metrics: pd.DataFrame, published: Published, level: float) -> 
     orders = pd.concat(judged, names=["variation", "set"]).reset_index(["variation", "set"])
     ours, said = orders["ours_b"] - orders["ours_a"], orders["published_b"] - orders["published_a"]
     orders["same_direction"] = np.sign(ours) == np.sign(said)
-    return orders[["variation", "set", "metric", "a", "b", "verdict", "same_direction"]].reset_index(
-        drop=True
-    )
+    columns = ["variation", "set", "scenario", "metric", "a", "b", "verdict", "same_direction"]
+    return orders[columns].reset_index(drop=True)
 
 
 def agreement_by_set(orders: pd.DataFrame) -> pd.DataFrame:
@@ -158,7 +157,7 @@ def order_frequency(orders: pd.DataFrame) -> pd.DataFrame:
     base = orders[(orders["variation"] == BASE) & (orders["set"] > 0)]
     for verdict in VERDICTS:
         base = base.assign(**{verdict: base["verdict"] == verdict})
-    return base.groupby(["metric", "a", "b"], sort=False)[list(VERDICTS)].mean().reset_index()
+    return base.groupby(["scenario", "metric", "a", "b"], sort=False)[list(VERDICTS)].mean().reset_index()
 
 
 def correlation(agreement: pd.DataFrame, drawn: Sequence[Drawn]) -> pd.DataFrame:

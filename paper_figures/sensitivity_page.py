@@ -93,20 +93,21 @@ def _draw_boxes(axis: Axes, agreement: pd.DataFrame, found: Sensitivity) -> None
 
 
 def draw_orders(frequency: pd.DataFrame, published: Published) -> Figure:
-    """In which share of the sets each order agrees, one panel per metric."""
-    metrics = list(published.metrics)
+    """In which share of the sets each order agrees, one panel per scenario and metric."""
+    panels = list(frequency.groupby(["scenario", "metric"], sort=False))
     columns = 2
-    rows = -(-len(metrics) // columns)
+    rows = -(-len(panels) // columns)
     pairs = len(published.pairs)
     figure = Figure(figsize=(PAGE_WIDTH_IN, rows * (0.17 * pairs + 0.45)))
     axes = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    for axis, metric in zip(axes.flat, metrics, strict=False):
-        _draw_shares(axis, frequency[frequency["metric"] == metric], published)
-        axis.set_title(LABELS[metric].name if metric in LABELS else metric)
-    for axis in axes.flat[len(metrics) :]:
+    for axis, ((scenario, metric), shares) in zip(axes.flat, panels, strict=False):
+        _draw_shares(axis, shares, published)
+        name = LABELS[str(metric)].name if metric in LABELS else str(metric)
+        axis.set_title(f"{scenario}: {name}" if scenario else name)
+    for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
-    _draw_key(axes.flat[-1] if len(axes.flat) > len(metrics) else axes.flat[0])
-    for axis in axes.flat[len(metrics) - columns : len(metrics)]:  # the lowest of each column
+    _draw_key(axes.flat[-1] if len(axes.flat) > len(panels) else axes.flat[0])
+    for axis in axes.flat[len(panels) - columns : len(panels)]:  # the lowest of each column
         axis.set_xlabel("Share of sets (%)")
         axis.tick_params(labelbottom=True)
     return figure

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from controller.errors import FogscaleError
-from controller.experiment import Experiment, load, merged, runs_of, varied
+from controller.experiment import Experiment, load, merged, runs_of, scenario_of, scenarios_of, varied
 from controller.run import prepare
 from tests.support.runs import load_csv, run_values
 
@@ -351,3 +351,46 @@ def test_another_rescale_style_does_not_keep_the_duration_of_the_one_before(expe
 def test_an_instant_that_takes_time_is_refused(experiment):
     with pytest.raises(FogscaleError, match="instant takes no time"):
         varied(experiment, {"simulation.reconfiguration": {"style": "instant", "duration_s": 5}})
+
+
+# Scenarios
+
+
+def test_an_experiment_without_scenarios_is_its_only_one(experiment):
+    assert scenarios_of(experiment) == {"": experiment}
+    assert scenario_of(experiment, None) is experiment
+
+
+def test_a_scenario_is_the_experiment_with_something_of_its_own(values):
+    values["scenarios"] = {
+        "calm": {"title": "Calm", "changes": {"workload": {"scale": 0.5}}},
+        "alone": {"title": "Alone", "policies": ["ideal"]},
+    }
+    found = scenarios_of(Experiment.model_validate(values))
+    assert [scenario.name for scenario in found.values()] == ["small.calm", "small.alone"]
+    assert found["calm"].workload.scale == 0.5
+    assert found["calm"].workload.name == found["alone"].workload.name
+    assert list(found["calm"].policies) == ["gesscale", "ideal"]
+    assert list(found["alone"].policies) == ["ideal"]
+    assert scenario_of(Experiment.model_validate(values), "alone") == found["alone"]
+    assert scenario_of(Experiment.model_validate(values), None) == found["calm"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "message"),
+    [
+        ({"title": "x", "changes": {"workloda": {}}}, "unknown key 'workloda': did you mean workload?"),
+        ({"title": "x", "policies": ["ideel"]}, "unknown policy 'ideel': did you mean ideal?"),
+    ],
+)
+def test_a_mistake_in_a_scenario_shows_when_the_file_is_read(tmp_path, values, scenario, message):
+    values["scenarios"] = {"calm": scenario}
+    with pytest.raises(FogscaleError) as error:
+        loaded(tmp_path, values)
+    assert message in str(error.value)
+
+
+def test_an_unknown_scenario_is_explained(values):
+    values["scenarios"] = {"calm": {"title": "Calm"}}
+    with pytest.raises(FogscaleError, match="did you mean calm"):
+        scenario_of(Experiment.model_validate(values), "clam")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from controller.errors import FogscaleError
-from controller.guards import Bounds, Cooldown, FreshMetrics, Warmup, guarded
+from controller.guards import Bounds, Cooldown, FreshMetrics, Warmup, estimates_of, guarded
 from controller.model import Capability, Observation, OperatorMetrics, Plan, Receipt
+from controller.policies import create
 from tests.support.jobs import chain, placed, replicas_of, seen, without_metrics
 
 STOPPED = {"source": (), "map": (), "sink": ()}
@@ -211,3 +212,30 @@ def test_a_guard_that_makes_no_sense_is_refused(guards):
     """No replica at all, half a replica, a warm-up that ends before it begins."""
     with pytest.raises(FogscaleError, match=next(iter(guards))):
         guarded(Eager(), guards)
+
+
+class Thoughtful:
+    """Says how often it was asked."""
+
+    needs = frozenset()
+    period_s = 60.0
+
+    def start(self, topology, rng):
+        self.estimates = {"asked": 0.0}
+
+    def decide(self, observation):
+        self.estimates = {"asked": self.estimates["asked"] + 1}
+
+
+def test_what_a_decision_rests_on_is_known_only_when_the_policy_was_asked():
+    policy = guarded(Thoughtful(), {"warmup_s": 100, "cooldown_s": 10})
+    policy.start(chain(), np.random.default_rng(1))
+    found = []
+    for time_s in (60.0, 120.0, 180.0):
+        policy.decide(seen(["fog1"], time_s=time_s))
+        found.append(estimates_of(policy, time_s))
+    assert found == [{}, {"asked": 1}, {"asked": 2}]
+
+
+def test_a_policy_need_not_have_any():
+    assert estimates_of(create("static"), 0.0) == {}

@@ -99,6 +99,9 @@ samples = st.builds(
     response_p50_ms=maybe,
     response_p95_ms=maybe,
     response_p99_ms=maybe,
+    response_mean_ms=maybe,
+    late_records=st.dictionaries(names, counts, max_size=2),
+    standby=counts,
 )
 observations = st.builds(
     Observation,
@@ -112,6 +115,7 @@ observations = st.builds(
     lag_records=maybe,
     response_time_ms=maybe,
     receipts=st.lists(receipts, max_size=2).map(tuple),
+    standby=st.lists(names, max_size=2).map(tuple),
 )
 steps = st.builds(
     Step,
@@ -119,6 +123,7 @@ steps = st.builds(
     plan=st.none() | plans,
     waited_s=floats,
     samples=st.lists(samples, max_size=3).map(tuple),
+    estimates=st.dictionaries(names, floats, max_size=2),
 )
 
 

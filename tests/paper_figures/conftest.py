@@ -38,6 +38,7 @@ def metrics() -> pd.DataFrame:
     """Ours: b costs 40 % less for certain; it reconfigures and processes about as much."""
     return pd.DataFrame(
         {
+            "scenario": "",
             "policy": ["a"] * 4 + ["b"] * 4,
             "seed": [1, 2, 3, 4] * 2,
             "cost": [99.0, 101.0, 100.0, 100.0, 59.0, 61.0, 60.0, 60.0],

@@ -149,7 +149,7 @@ def test_correlation_finds_the_parameter_that_matters():
 def test_the_frequency_of_an_order_leaves_the_calibration_and_the_variations_out():
     rows = [("", 0, "agree"), ("", 1, "agree"), ("", 2, "disagree"), ("linear", 1, "disagree")]
     orders = pd.DataFrame(rows, columns=["variation", "set", "verdict"])
-    orders = orders.assign(metric="cost", a="a", b="b", same_direction=True)
+    orders = orders.assign(scenario="", metric="cost", a="a", b="b", same_direction=True)
     (found,) = order_frequency(orders).to_dict("records")
     assert (found["agree"], found["disagree"], found["not_significant"]) == (0.5, 0.5, 0.0)
     assert agreement_by_set(orders)["agree"].tolist() == [1, 1, 0, 0]
