@@ -32,7 +32,7 @@ Simulate = Callable[[str], tuple[dict[str, Any], Sequence[Sample]]]
 RUNS_PER_TASK = 8  # a few seconds of work: long beside the cost of a task, short beside the campaign
 
 _ROW = StructType([*SAMPLES.fields]).add("run", RUNS)
-_MAPS = ("replicas", "late_records")
+_MAPS = ("replicas", "late_records", "time_in_job_s")
 _FAILED = "fogscale run failed"
 
 

@@ -56,7 +56,9 @@ SAMPLES = _struct(
     response_p99_ms=_NUMBER,
     response_mean_ms=_NUMBER,
     late_records=MapType(_TEXT, _COUNTER),  # since the start, per kind of record with a deadline
+    time_in_job_s=MapType(_TEXT, _NUMBER),  # since the start, of all records of a kind together
     standby=_COUNT,  # idle instances that are up
+    allocated=_COUNT,  # instances that are paid for: running or stopped, booting, on standby
 )
 
 _OPERATOR_METRICS = _struct(

@@ -166,4 +166,6 @@ class Sample:
     response_p99_ms: float | None = None
     response_mean_ms: float | None = None
     late_records: Mapping[str, int] = field(default_factory=dict)  # per kind of record with a deadline
+    time_in_job_s: Mapping[str, float] = field(default_factory=dict)  # of all records of a kind together
     standby: int = 0  # idle instances that are up
+    allocated: int = 0  # instances that are paid for: running or stopped, booting, on standby

@@ -101,7 +101,9 @@ samples = st.builds(
     response_p99_ms=maybe,
     response_mean_ms=maybe,
     late_records=st.dictionaries(names, counts, max_size=2),
+    time_in_job_s=st.dictionaries(names, floats, max_size=2),
     standby=counts,
+    allocated=counts,
 )
 observations = st.builds(
     Observation,

@@ -62,6 +62,7 @@ class Stretch(NamedTuple):
     waiting: list[float]  # per instant: everything that waits somewhere, in records as they were offered
     waits_s: Floats  # [operator, instant]: how long the last record of the backlog waits for its turn
     late: Floats  # [kind, instant]: records that came too late since the run began
+    time_in_job_s: Floats  # [kind, instant]: of all its records together since the run began
     responses_ms: dict[
         int, tuple[float | None, ...]
     ]  # mean, p50, p95, p99 by instant, where samples are taken
@@ -107,6 +108,7 @@ class Engine:
         self.drained = False
         self.reconfigurations = 0
         self.standby = 0
+        self._boots_end: dict[str, list[float]] = {}  # in steps, of instances that do not serve yet
         self.taken: list[Sample] = []
         self._stretches: deque[Stretch] = deque()  # as far back as the metrics' window reaches
         self._spans_ahead = 0  # 0: something has changed since the last stretch was worked out
@@ -202,6 +204,14 @@ class Engine:
             self._sample_due = True
             self._spans_ahead = 0
 
+    def set_booting(self, ready_s: Mapping[str, Sequence[float]]) -> None:
+        """Instances that serve from these times on; until then, records that need their state wait."""
+        self._boots_end = {
+            name: [time_s / self.step_s for time_s in times] for name, times in ready_s.items()
+        }
+        self._sample_due = True
+        self._spans_ahead = 0
+
     def replicas_running(self, i: int) -> int:
         serves = self._all_serve_from <= self.step or self._serves_from[i] <= self.step
         return len(self.placed[i].nodes) if serves else 0
@@ -288,7 +298,7 @@ class Engine:
         steps = np.arange(start, end + 1)
         offered = self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0)
         waits_s = self._waits_s(steps, backlog)
-        late, responses_ms = self._responses(start, processed, waits_s, offered)
+        times, responses_ms = self._responses(start, processed, waits_s, offered)
         return Stretch(
             start,
             end,
@@ -298,7 +308,7 @@ class Engine:
             offered.tolist(),
             (backlog / self._per_offered[:, None]).sum(axis=0).tolist(),
             waits_s,
-            late,
+            *times,
             responses_ms,
         )
 
@@ -356,11 +366,13 @@ class Engine:
         if not steps:
             return
         replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
+        booting = sum(map(len, self._boots_end.values()))
+        instances = booting + sum(len(each.nodes) for each in self.placed)
         for step in steps:
             column = step - stretch.start
             offered = int(stretch.offered[column])
             lag = ceil(stretch.waiting[column] - _NOTHING)
-            late = {name: round(stretch.late[row, column]) for row, name in enumerate(self.simulation.kinds)}
+            late, times_s = self._of_kinds(stretch, column)
             mean_ms, p50_ms, p95_ms, p99_ms = stretch.responses_ms[column]
             sample = Sample(
                 step * self.step_s,
@@ -374,42 +386,82 @@ class Engine:
                 p99_ms,
                 mean_ms,
                 late,
+                times_s,
                 self.standby,
+                self.standby + instances,
             )
             self.taken.append(sample)
         self._sampled_step = steps[-1]
+
+    def _of_kinds(self, stretch: Stretch, column: int) -> tuple[dict[str, int], dict[str, float]]:
+        kinds = self.simulation.kinds
+        if not kinds:
+            return {}, {}
+        late, times_s = stretch.late[:, column].tolist(), stretch.time_in_job_s[:, column].tolist()
+        return dict(zip(kinds, map(round, late), strict=True)), dict(zip(kinds, times_s, strict=True))
 
     # Response times (mechanism 6)
 
     def _responses(
         self, start: int, processed: Floats, waits_s: Floats, offered: Floats
-    ) -> tuple[Floats, dict[int, tuple[float | None, ...]]]:
-        """Late records at every instant of a stretch, and response times where samples are taken: on the
-        grid, where it begins and where it ends. Rates are those of the sample interval that follows."""
+    ) -> tuple[tuple[Floats, Floats], dict[int, tuple[float | None, ...]]]:
+        """What became of each kind of records at every instant of a stretch, and response times where samples
+        are taken: on the grid, where it begins and where it ends. Rates are those of the sample interval
+        that follows."""
         last, grid = processed.shape[1] - 1, self._sample_steps
         columns = [0, *range(grid - start % grid, last, grid), last]
-        kinds = self.simulation.kinds
-        late = np.zeros((len(kinds), last + 1))
+        if any(each.station is None for each in self.placed):  # nobody knows how long it will take
+            return self._kinds(start, offered, None, None), dict.fromkeys(columns, (None,) * 4)
+        lengths = np.diff(columns)
+        rate_per_s = np.diff(processed[:, columns], axis=1) / (lengths * self.step_s)
+        at_samples = np.concatenate((rate_per_s, rate_per_s[:, -1:]), axis=1)
+        total, waited_s = self._slowest_way(at_samples, waits_s[:, columns])
+        shown = np.stack((total.mean_s, *quantiles_s(total))) + waited_s
+        if self.simulation.kinds:
+            total, waited_s = self._slowest_way(np.repeat(rate_per_s, lengths, axis=1), waits_s[:, 1:])
+        kinds = self._kinds(start, offered, total, waited_s)
+        return kinds, dict(zip(columns, (shown * 1000).T.tolist(), strict=True))
+
+    def _kinds(
+        self, start: int, offered: Floats, total: Sojourn | None, waited_s: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Late records and the time in the job, per kind and instant, since the run began. Where nobody knows
+        how long records will take, all are late and none is timed."""
+        kinds = self.simulation.kinds.values()
+        late, times_s = np.zeros((2, len(kinds), len(offered)))
         if self._stretches:
             before = self._stretches[-1]
             late[:, 0] = before.late[:, start - before.start]
-        if any(each.station is None for each in self.placed):  # nobody knows how long it will take: too long
-            shares = np.array([kind.share for kind in kinds.values()])
-            late[:, 1:] = late[:, :1] + shares[:, None] * (offered[1:] - offered[0])
-            return late, dict.fromkeys(columns, (None,) * 4)
-        lengths = np.diff(columns)
-        rate_per_s = np.diff(processed[:, columns], axis=1) / (lengths * self.step_s)
-        rate_per_s = np.concatenate((rate_per_s, rate_per_s[:, -1:]), axis=1)
-        total, waited_s = self._slowest_way(rate_per_s, waits_s[:, columns])
-        shown = np.stack((total.mean_s, *quantiles_s(total))) + waited_s
-        if kinds:
-            everywhere = np.repeat(rate_per_s[:, :-1], lengths, axis=1)
-            total, waited_s = self._slowest_way(everywhere, waits_s[:, 1:])
-            for row, kind in enumerate(kinds.values()):
-                share = kind.share * share_above(total, kind.deadline_s / kind.time_ratio - waited_s)
-                late[row, 1:] = share * np.diff(offered)
-            np.cumsum(late, axis=1, out=late)
-        return late, dict(zip(columns, (shown * 1000).T.tolist(), strict=True))
+            times_s[:, 0] = before.time_in_job_s[:, start - before.start]
+        arrived = np.diff(offered)
+        for row, kind in enumerate(kinds):
+            if total is None or waited_s is None:
+                late[row, 1:] = kind.share * arrived
+                continue
+            mean_s = kind.wait_ratio * waited_s + kind.time_ratio * total.mean_s
+            limit_s = kind.deadline_s - kind.wait_ratio * waited_s
+            share_late = share_above(total, limit_s / kind.time_ratio)
+            if kind.stateful:
+                share_late, state_s = self._waiting_for_state(start, share_late, limit_s)
+                mean_s += state_s
+            late[row, 1:] = kind.share * arrived * share_late
+            times_s[row, 1:] = kind.share * arrived * mean_s
+        np.cumsum(late, axis=1, out=late)
+        np.cumsum(times_s, axis=1, out=times_s)
+        return late, times_s
+
+    def _waiting_for_state(self, start: int, share_late: Floats, limit_s: Floats) -> tuple[Floats, Floats]:
+        """Records are spread evenly over all instances; those of one that boots wait until it is ready."""
+        steps = np.arange(start, start + len(share_late))
+        mean_s = np.zeros(len(share_late))
+        late = share_late
+        for name, ends in self._boots_end.items():
+            instances = len(self.running[name]) + len(ends)
+            for end in ends:
+                left_s = np.maximum(end - steps, 0.0) * self.step_s
+                mean_s += left_s / instances
+                late = late + np.where(left_s > limit_s, (1.0 - share_late) / instances, 0.0)
+        return late, mean_s
 
     def _slowest_way(self, rate_per_s: Floats, waits_s: Floats) -> tuple[Sojourn, Floats]:
         stations = [each.station for each in self.placed if each.station is not None]

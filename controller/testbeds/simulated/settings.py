@@ -105,6 +105,9 @@ class Kind(Settings):
     share: Annotated[float, Field(gt=0, le=1)]  # of all records
     deadline_s: PositiveSeconds
     time_ratio: Annotated[float, Field(gt=0)] = 1.0  # how long they take, compared to the average record
+    wait_ratio: Ratio = 1.0  # how much of a backlog they wait for: 1, in line with all others; 0, past them
+    # They need the state of one instance: while some boot, those that will belong to them wait for them.
+    stateful: bool = False
 
 
 class Simulation(Settings):

@@ -76,6 +76,7 @@ class SimulatedTestbed:
         self._engine = Engine(topology, start, inputs, simulation)
         self._requested: dict[str, tuple[str, ...]] = dict(start)
         self._booting: dict[str, dict[int, str]] = {name: {} for name in start}  # ticket -> node
+        self._ready_s: dict[int, float] = {}  # ticket -> when the boot ends
         self._standby: dict[str, float] = {}  # node -> when the idle instance on it is up
         self._receipts: list[Receipt] = []
         self._settled_s = 0.0
@@ -349,6 +350,7 @@ class SimulatedTestbed:
                 ticket = next(self._ticket)
                 boot_s = 0.0 if _taken_from(idle, node) else self._drawn_s(boot_range_s)
                 self._booting[name][ticket] = node
+                self._ready_s[ticket] = started_s + boot_s
                 ready_s = max(ready_s, started_s + boot_s)
                 self._schedule(started_s + boot_s, partial(self._serve, name, ticket))
         self._requested = wanted
@@ -365,11 +367,20 @@ class SimulatedTestbed:
         in_order = tuple(wanted for wanted in self._requested[name] if _taken_from(serving, wanted))
         self._hand_over({**self._engine.running, name: in_order})
 
+    def _tell_booting(self) -> None:
+        ready_s = {
+            name: [self._ready_s[ticket] for ticket in nodes]
+            for name, nodes in self._booting.items()
+            if nodes
+        }
+        self._engine.set_booting(ready_s)
+
     def _hand_over(self, placement: Placement) -> None:
         """Where instances join or leave, state moves, and the operator stands still meanwhile."""
         engine, handover_s = self._engine, self._simulation.reconfiguration.handover_s
         touched = {name for name, nodes in placement.items() if tuple(nodes) != engine.running[name]}
         engine.place(placement)
+        self._tell_booting()
         if handover_s > 0 and touched:
             engine.stop(touched, engine.time_s + handover_s)
 
@@ -420,6 +431,7 @@ class SimulatedTestbed:
             name: {ticket: node for ticket, node in nodes.items() if node not in lost}
             for name, nodes in self._booting.items()
         }
+        self._tell_booting()
         struck = [lost[node] for nodes in self._engine.running.values() for node in nodes if node in lost]
         if not struck:
             return

@@ -35,7 +35,7 @@ def test_records_behind_a_long_backlog_are_late():
 def test_a_share_of_the_records_has_a_share_of_the_late_ones():
     kinds = {
         "image": {"share": 100 / 101, "deadline_s": 10},
-        "query": {"share": 1 / 101, "deadline_s": 2, "time_ratio": 0.2},
+        "query": {"share": 1 / 101, "deadline_s": 2, "time_ratio": 0.2, "wait_ratio": 0.2},
     }
     job = simulated(constant(300, 100), map_nodes=["fog1"], kinds=kinds, **SMOOTH)
     late = last_sample(job, 100).late_records
@@ -60,6 +60,48 @@ def test_late_records_do_not_depend_on_how_often_somebody_looks():
     a, b = (list(job.samples())[-1].late_records["record"] for job in (seldom, often))
     assert a == pytest.approx(b, rel=0.01)
     assert a > 10_000
+
+
+def test_records_that_pass_the_queue_by_are_not_late():
+    kinds = {"query": {"share": 1, "deadline_s": 2, "wait_ratio": 0}}
+    job = simulated(constant(300, 100), map_nodes=["fog1"], kinds=kinds, **SMOOTH)
+    assert last_sample(job, 100).late_records == {"query": 0}
+
+
+def test_the_time_in_the_job_adds_up_over_all_records():
+    """Services 1000/1024 + 10 + 1000/1024 ms and 5 ms on the way."""
+    job = simulated(constant(50, 100), map_nodes=["fog1"], kinds=ALL, **SMOOTH)
+    sample = last_sample(job, 100)
+    assert sample.time_in_job_s["record"] == pytest.approx(50 * 100 * (0.015 + 2 / 1024))
+
+
+def test_records_of_an_instance_that_boots_wait_for_it():
+    """Half of the records belong to the second of two instances. It takes 10 s: those that come 10, 9, … 1 s
+    before it is ready wait as long, which is 55 s per record and second, and all but the last are late."""
+    kinds = {"query": {"share": 1, "deadline_s": 1.5, "stateful": True}}
+    boot = {"style": "boot", "duration_s": 10}
+    ends = []
+    for nodes in (("fog1",), ("fog1", "fog2")):
+        job = simulated(constant(50, 100), map_nodes=["fog1"], kinds=kinds, reconfiguration=boot, **SMOOTH)
+        job.apply(Plan(placed(*nodes)))
+        ends.append(last_sample(job, 11))
+    calm, scaled = ends
+    assert scaled.time_s == 10
+    assert scaled.time_in_job_s["query"] - calm.time_in_job_s["query"] == pytest.approx(25 * 55)
+    assert calm.late_records["query"] == 0
+    assert scaled.late_records["query"] == 25 * 9
+
+
+def test_all_that_is_paid_for_is_counted():
+    """source and sink, map on fog1, one that boots, one on standby."""
+    job = simulated(
+        constant(50, 100), map_nodes=["fog1"], reconfiguration={"style": "boot", "duration_s": 20}
+    )
+    job.apply(Plan(placed("fog1"), standby=1))
+    job.wait(20)
+    job.apply(Plan(placed("fog1", "fog3"), standby=1))
+    job.wait(15)
+    assert {sample.time_s: sample.allocated for sample in job.samples()}[30] == 5
 
 
 def test_the_mean_response_is_between_the_quantiles_of_a_skewed_time():
