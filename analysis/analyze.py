@@ -12,10 +12,12 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 
 from analysis.decisions import decision_log
 from analysis.demand import with_demand
-from analysis.metrics import metrics_by_run
+from analysis.metrics import flattened, metrics_by_run
 from analysis.runs import Tables, read_journals, read_parquet, write_parquet
+from analysis.schema import SAMPLES
 
 PARQUET = "parquet"  # beside the runs
+MAPS = [field.name for field in SAMPLES.fields if field.dataType.typeName() == "map"] + ["kind_shares"]
 
 
 class Analysis(NamedTuple):
@@ -42,7 +44,7 @@ def analyze(
     tables = read_parquet(spark, f"{folder}/{PARQUET}")
     if only is not None:
         tables = Tables(*(table.where(F.col("run_id").isin(list(only))) for table in tables))
-    metrics = metrics_by_run(tables.samples, tables.runs).orderBy("run_id").toPandas()
+    metrics = flattened(metrics_by_run(tables.samples, tables.runs).orderBy("run_id").toPandas())
     shown = first_runs(metrics)
     samples, decisions = _details(tables, shown)
     write_tables(metrics.drop(columns="variation"), folder / "metrics", caption="Metrics by run")
@@ -70,7 +72,7 @@ def _details(tables: Tables, run_ids: list[str]) -> tuple[pd.DataFrame, pd.DataF
     def only(table: DataFrame) -> DataFrame:
         return table.where(F.col("run_id").isin(run_ids))
 
-    samples = with_demand(only(tables.samples), only(tables.runs)).drop("replicas").toPandas()
+    samples = with_demand(only(tables.samples), only(tables.runs)).drop(*MAPS).toPandas()
     decisions = decision_log(only(tables.decisions), only(tables.receipts)).toPandas()
     return samples, decisions
 

@@ -142,6 +142,7 @@ def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatc
     variation = json.dumps(facts.get("variation") or {}, sort_keys=True)
     run_id = _run_id(facts, variation)
     run = {name: facts.get(name) for name in RUNS.names} | {"run_id": run_id, "variation": variation}
+    run["kind_shares"] = list((facts.get("kind_shares") or {}).items())
     rows = max(1, len(samples))  # a run without samples is still a run
     columns: dict[str, list[Any]] = {
         name: [getattr(sample, name) for sample in samples] or [None]

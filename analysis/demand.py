@@ -14,17 +14,25 @@ from analysis.schema import RUNS, SAMPLES, check
 def with_demand(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) -> DataFrame:
     """Samples with offered_rate_per_s (mean over window_s around the sample), demand and supply.
 
-    The facts of the run that metrics need (duration_s) come along.
+    The facts of the run that metrics need (duration_s, sla_response_s, kind_shares) come along.
     """
     facts = check(runs, RUNS, "table runs").select(
-        "run_id", "duration_s", "operator", "capacity_per_s", "n_min", "n_max"
+        "run_id",
+        "duration_s",
+        "operator",
+        "capacity_per_s",
+        "n_min",
+        "n_max",
+        "sla_response_s",
+        "kind_shares",
     )
     known = check(samples, SAMPLES, "table samples").join(F.broadcast(facts), on="run_id", how="inner")
     # Before any window: what is not asked for afterwards, like the map of replicas, need not be sorted along.
     supply = F.coalesce(F.try_element_at("replicas", F.col("operator")), F.lit(0))
     rated = _with_offered_rate(known.withColumn("supply", supply), window_s)
     demand = replicas_for(F.col("offered_rate_per_s"))
-    return rated.select(*SAMPLES.names, "duration_s", "offered_rate_per_s", demand.alias("demand"), "supply")
+    facts_kept = ("duration_s", "sla_response_s", "kind_shares")
+    return rated.select(*SAMPLES.names, *facts_kept, "offered_rate_per_s", demand.alias("demand"), "supply")
 
 
 def replicas_for(rate_per_s: Column) -> Column:

@@ -39,6 +39,8 @@ RUNS = _struct(
     capacity_per_s=ArrayType(_NUMBER),  # of 1, 2, ... replicas on the best nodes
     n_min=_COUNT,
     n_max=_COUNT,
+    sla_response_s=_NUMBER,  # the objective: mean response times above it violate it; null: there is none
+    kind_shares=MapType(_TEXT, _NUMBER),  # of all records, per kind that has a deadline
     variation=_TEXT,  # JSON, what a campaign varied
 )
 

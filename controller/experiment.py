@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 
 from controller.errors import FogscaleError, unknown
 from controller.policies import policy_class
-from controller.settings import Ratio, Settings, seconds_of, validated
+from controller.settings import PositiveSeconds, Ratio, Settings, seconds_of, validated
 from controller.testbeds.simulated.settings import Simulation
 from controller.topology import TopologySettings
 
@@ -66,6 +66,7 @@ class Experiment(Settings):
     measured_operator: str
     workload: WorkloadSettings
     simulation: Simulation
+    sla_response_s: PositiveSeconds | None = None  # the objective for the mean response time, if there is one
     guards: Guards = {}
     policies: Annotated[dict[str, PolicySettings], Field(min_length=1)]
     scenarios: dict[Annotated[str, Field(pattern=r"^[\w-]+$")], Scenario] = {}
@@ -88,6 +89,7 @@ class Run(Settings):
     pins: dict[str, tuple[str, ...]] = {}
     measured_operator: str
     simulation: Simulation
+    sla_response_s: PositiveSeconds | None = None
     variation: dict[str, Any] = {}  # what a campaign varied, to group by
 
     @property
@@ -196,6 +198,7 @@ def _run(
         pins=experiment.pins,
         measured_operator=experiment.measured_operator,
         simulation=simulation,
+        sla_response_s=experiment.sla_response_s,
         variation=dict(variation),
     )
 

@@ -53,7 +53,7 @@ class Warmup(Guard):
 
     def decide(self, observation: Observation) -> Plan | None:
         for receipt in observation.receipts:
-            if receipt.outcome != "refused":
+            if receipt.outcome in ("done", "failed"):
                 self._warm_from_s = receipt.finished_s + self.seconds
         if observation.reconfiguring:  # also the recovery from a fault, which nobody gets a receipt for
             self._warm_from_s = observation.time_s + self.seconds
@@ -77,6 +77,8 @@ class Cooldown(Guard):
         plan = super().decide(observation)
         if plan is None or observation.time_s < self._free_from_s:
             return None
+        if dict(plan.placement) == dict(observation.requested):  # it only says something, or wants standby
+            return plan
         self._free_from_s = observation.time_s + self.seconds
         return plan
 

@@ -14,7 +14,7 @@ Placement = Mapping[str, tuple[str, ...]]
 """Operator -> the node of each of its replicas."""
 
 InstanceState = Literal["requested", "booting", "running", "stopping"]
-Outcome = Literal["done", "failed", "refused"]
+Outcome = Literal["done", "failed", "refused", "unchanged"]
 
 
 class Capability(StrEnum):

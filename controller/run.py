@@ -62,6 +62,8 @@ class Prepared:
             "capacity_per_s": self.capacity_per_s[operator.name],
             "n_min": operator.n_min,
             "n_max": operator.n_max or len(self.capacity_per_s[operator.name]),
+            "sla_response_s": self.run.sla_response_s,
+            "kind_shares": {name: kind.share for name, kind in self.run.simulation.kinds.items()},
             "arrivals": blake2b(b"".join(map(bytes, self.inputs.values())), digest_size=8).hexdigest(),
             "variation": self.run.variation,
             "settings": self.run.model_dump(mode="json", exclude={"variation"}),

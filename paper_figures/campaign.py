@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 
 from analysis.campaign import run_campaign
 from analysis.demand import with_demand
-from analysis.metrics import metrics_by_run
+from analysis.metrics import flattened, metrics_by_run
 from controller.errors import FogscaleError
 from controller.experiment import Experiment, Run, runs_of, scenarios_of, varied
 from controller.run import simulate
@@ -93,7 +93,7 @@ class Simulated:
 
     def metrics(self) -> pd.DataFrame:
         """One row per run, with the variation and the set it belongs to."""
-        frame = metrics_by_run(self.samples, self.runs).toPandas()
+        frame = flattened(metrics_by_run(self.samples, self.runs).toPandas())
         about = pd.DataFrame.from_records([json.loads(variation) for variation in frame.pop("variation")])
         for place, name in enumerate(ABOUT):
             frame.insert(place, name, about[name])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from analysis.metrics.labels import LABELS
+from analysis.metrics.labels import label_of
 from analysis.tables import text
 from controller.experiment import Experiment
 from paper_figures.campaign import BASE, NOT_A_SETTING, paper_module
@@ -74,7 +74,7 @@ def rendered(template: str, **names: Any) -> str:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["cell"] = text
-    environment.globals.update(labels=LABELS, shown=shown, numeric=_numeric_columns)
+    environment.globals.update(name_of=_name, shown=shown, numeric=_numeric_columns)
     return environment.get_template(template).render(names)
 
 
@@ -82,8 +82,7 @@ def shown(metric: str, value: float | None) -> str:
     """A metric's value as a reader wants it, without its unit."""
     if value is None or isnan(value):
         return "–"
-    label = LABELS.get(metric)
-    return label.text(value) if label else text(value)
+    return label_of(metric).text(value)
 
 
 def _numeric_columns(frame: pd.DataFrame) -> list[bool]:
@@ -115,7 +114,7 @@ def orders_table(orders: pd.DataFrame, published: Published, scenarios: Mapping[
 
 
 def _name(metric: str) -> str:
-    return LABELS[metric].name if metric in LABELS else metric
+    return label_of(metric).name
 
 
 def claims_table(results: Results, published: Published) -> pd.DataFrame:

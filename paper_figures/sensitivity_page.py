@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.metrics.labels import LABELS
+from analysis.metrics.labels import label_of
 from analysis.plotting import PAGE_WIDTH_IN, save, styled
 from controller.experiment import Experiment
 from paper_figures.campaign import BASE, NOT_A_SETTING
@@ -102,7 +102,7 @@ def draw_orders(frequency: pd.DataFrame, published: Published) -> Figure:
     axes = figure.subplots(rows, columns, sharex=True, squeeze=False)
     for axis, ((scenario, metric), shares) in zip(axes.flat, panels, strict=False):
         _draw_shares(axis, shares, published)
-        name = LABELS[str(metric)].name if metric in LABELS else str(metric)
+        name = label_of(str(metric)).name
         axis.set_title(f"{scenario}: {name}" if scenario else name)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()

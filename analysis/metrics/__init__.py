@@ -6,15 +6,16 @@ Each family also gives its columns, so that `metrics_by_run` computes all of the
 
 from __future__ import annotations
 
+import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 
 from analysis.demand import with_demand
-from analysis.metrics import cost, elasticity, excess, processed, reconfigurations
+from analysis.metrics import cost, elasticity, excess, instances, processed, reconfigurations, service
 from analysis.metrics.intervals import intervals
 from analysis.schema import RUNS, check
 
-FAMILIES = (elasticity, excess, reconfigurations, cost, processed)
+FAMILIES = (elasticity, excess, reconfigurations, cost, processed, service, instances)
 IDENTITY = ("run_id", "experiment", "policy", "workload", "seed", "variation")
 
 
@@ -26,3 +27,9 @@ def metrics_by_run(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) 
     identity = check(runs, RUNS, "table runs").select(*IDENTITY)
     joined = identity.join(metrics, on="run_id", how="left")
     return joined.withColumn("finished", F.coalesce("finished", F.lit(False)))
+
+
+def flattened(metrics: pd.DataFrame) -> pd.DataFrame:
+    """One column per kind of records, kind_time_s.<kind>, instead of one that holds dictionaries."""
+    kinds = pd.DataFrame.from_records([value or {} for value in metrics["kind_time_s"]], index=metrics.index)
+    return metrics.drop(columns="kind_time_s").join(kinds.add_prefix("kind_time_s."))

@@ -7,7 +7,8 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 
 
 def intervals(samples: DataFrame) -> DataFrame:
-    """Adds begin_s, end_s (null for the last sample of a run), done_s and finished.
+    """Adds begin_s, end_s and next_offered (null for the last sample of a run), last_response_mean_ms (null
+    for the first), done_s and finished.
 
     done_s is when everything offered had been processed, not before the workload's end; where that never
     happened it is the time of the last sample, and finished is false. What ran before the first sample is
@@ -21,6 +22,8 @@ def intervals(samples: DataFrame) -> DataFrame:
         "*",
         F.when(F.row_number().over(order) == 1, F.lit(0.0)).otherwise(F.col("time_s")).alias("begin_s"),
         F.lead("time_s").over(order).alias("end_s"),
+        F.lead("offered_records").over(order).alias("next_offered"),
+        F.lag("response_mean_ms").over(order).alias("last_response_mean_ms"),
         F.coalesce(all_done_s, F.max("time_s").over(run)).alias("done_s"),
         all_done_s.isNotNull().alias("finished"),
     )

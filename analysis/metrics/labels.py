@@ -20,6 +20,17 @@ class Label:
         return f"{value * self.scale:,.{self.digits}f}"
 
 
+def label_of(metric: str) -> Label:
+    """How a metric is shown: those of a kind of records (kind_time_s.image) are named after it, and one that
+    nobody knows after itself."""
+    if metric in LABELS:
+        return LABELS[metric]
+    family, _, kind = metric.partition(".")
+    if family == "kind_time_s" and kind:
+        return Label(f"Time of {kind} records", "s", 2, f"Mean time in the job of records of the kind {kind}")
+    return Label(metric, "", 3, "")
+
+
 LABELS: Mapping[str, Label] = {
     "accuracy_o": Label("Over-provisioning", "replicas", 3, "Mean number of replicas beyond demand"),
     "accuracy_u": Label("Under-provisioning", "replicas", 3, "Mean number of replicas short of demand"),
@@ -33,6 +44,15 @@ LABELS: Mapping[str, Label] = {
     ),
     "reconfigurations": Label("Reconfigurations", "", 1, "Reconfigurations started"),
     "cost": Label("Cost", "replica-min", 1, "Replica-minutes over the whole run, the excess included"),
+    "instance_time_s": Label(
+        "Instance time", "1000 s", 2, "Time of all instances, booting ones included", scale=1e-3
+    ),
+    "mean_instances": Label("Instances", "", 2, "Mean number of instances in use"),
+    "mean_standby": Label("On standby", "", 2, "Mean number of idle instances kept ready"),
+    "response_mean_ms": Label("Response time", "ms", 1, "Mean time of a record in the job"),
+    "late_records": Label("Late records", "1000", 2, "Records that missed their deadline", scale=1e-3),
+    "violation_timeshare": Label("Objective missed", "% of time", 2, "Share of time in which it was missed"),
+    "violations": Label("Violations", "", 1, "How often the objective began to be missed"),
     "processed_ratio": Label(
         "Processed in time",
         "%",

@@ -63,7 +63,7 @@ def samples_table(spark: SparkSession) -> Frames:
 
     def make(samples: Sequence[dict], run_id: str = "demo/static/ramp/1") -> DataFrame:
         rows = [{"run_id": run_id, "sequence": place, **row} for place, row in enumerate(samples)]
-        return spark.createDataFrame([[row[name] for name in SAMPLES.names] for row in rows], SAMPLES)
+        return spark.createDataFrame([[row.get(name) for name in SAMPLES.names] for row in rows], SAMPLES)
 
     return make
 

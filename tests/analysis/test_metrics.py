@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 
+import pandas as pd
 import pytest
 from chispa import assert_df_equality
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from analysis.metrics import metrics_by_run
+from analysis.metrics import flattened, metrics_by_run
 from analysis.metrics.elasticity import elasticity
 from analysis.metrics.excess import excess
 from analysis.metrics.intervals import intervals
@@ -22,8 +23,12 @@ pytestmark = pytest.mark.spark
 
 HELD = (
     "run_id string, sequence long, time_s double, duration_s double, demand int, supply int, "
-    "offered_records long, processed_records long, lag_records long, reconfigurations int"
+    "offered_records long, processed_records long, lag_records long, reconfigurations int, "
+    "response_mean_ms double"
 )
+
+
+ADDED = ("begin_s", "end_s", "next_offered", "last_response_mean_ms", "done_s", "finished")
 
 
 def held_by_hand(spark):
@@ -35,7 +40,7 @@ def held_by_hand(spark):
         ("r", 3, 100.0, 100.0, 2, 3, 1500, 1400, 100, 1),
         ("r", 4, 110.0, 100.0, 1, 3, 1500, 1500, 0, 1),
     ]
-    return intervals(spark.createDataFrame(rows, HELD))
+    return intervals(spark.createDataFrame([(*row, None) for row in rows], HELD))
 
 
 def test_elasticity_by_hand(spark):
@@ -63,7 +68,7 @@ def test_all_metrics_of_a_journal_by_hand(spark, tmp_path, journal_lines, write_
 
 
 def test_a_backlog_that_outlives_the_samples_is_flagged(spark):
-    unfinished = held_by_hand(spark).drop("begin_s", "end_s", "done_s", "finished").where("time_s < 110")
+    unfinished = held_by_hand(spark).drop(*ADDED).where("time_s < 110")
     expected = spark.createDataFrame(
         [("r", 0.0, False)], "run_id string, excess_time double, finished boolean"
     )
@@ -72,11 +77,97 @@ def test_a_backlog_that_outlives_the_samples_is_flagged(spark):
 
 def test_of_samples_at_one_instant_the_last_holds(spark):
     rows = [
-        ("r", place, 50.0 * (place > 0), 100.0, 1, supply, 0, 0, 0, 0)
+        ("r", place, 50.0 * (place > 0), 100.0, 1, supply, 0, 0, 0, 0, None)
         for place, supply in enumerate((1, 5, 2))
     ]
     row = elasticity(intervals(spark.createDataFrame(rows, HELD))).collect()[0]
     assert row.accuracy_o == 0.5  # 2 instead of 1 from 50 to 100 s; the 5 held for no time at all
+
+
+# Service and instances: T = 100 s, objective 0.1 s, images (99 %) and queries (1 %) -----------------------------
+
+SERVED = [
+    # time, offered, response, late images, late queries, time of images, of queries, standby, allocated
+    (0.0, 0, 50.0, 0, 0, 0.0, 0.0, 1, 3),
+    (40.0, 1000, 150.0, 0, 0, 49.5, 0.1, 1, 4),
+    (70.0, 1500, 200.0, 30, 2, 124.5, 0.4, 0, 4),
+    (80.0, 2000, 80.0, 60, 2, 224.5, 0.6, 0, 2),
+    (100.0, 2000, 120.0, 60, 2, 224.5, 0.6, 0, 2),
+]
+
+
+def served(runs_table, samples_table):
+    rows = [
+        {
+            "time_s": time_s,
+            "offered_records": offered,
+            "processed_records": offered,
+            "lag_records": 0,
+            "replicas": {"map": 1},
+            "reconfigurations": 0,
+            "response_mean_ms": response_ms,
+            "late_records": {"image": images, "query": queries},
+            "time_in_job_s": {"image": image_s, "query": query_s},
+            "standby": standby,
+            "allocated": allocated,
+        }  # fmt: skip
+        for time_s, offered, response_ms, images, queries, image_s, query_s, standby, allocated in SERVED
+    ]
+    shares = {"image": 0.99, "query": 0.01}
+    runs = runs_table({"sla_response_s": 0.1, "kind_shares": shares})
+    return metrics_by_run(samples_table(rows), runs).collect()[0]
+
+
+def test_every_record_weighs_the_same_in_the_response_time(runs_table, samples_table):
+    """1000 records at 50 ms, 500 at 150 and 500 at 200; none came later."""
+    row = served(runs_table, samples_table)
+    assert row.response_mean_ms == pytest.approx((1000 * 50 + 500 * 150 + 500 * 200) / 2000)
+
+
+def test_late_records_of_all_kinds_are_counted_and_times_told_apart(runs_table, samples_table):
+    row = served(runs_table, samples_table)
+    assert row.late_records == 62
+    assert row.kind_time_s == {"image": pytest.approx(224.5 / 1980), "query": pytest.approx(0.6 / 20)}
+
+
+def test_an_objective_is_missed_for_a_share_of_time(runs_table, samples_table):
+    """From 40 to 80 s; what begins at the very end has no time left. Both are violations."""
+    row = served(runs_table, samples_table)
+    assert row.violation_timeshare == pytest.approx(40.0)
+    assert row.violations == 2
+
+
+def test_all_that_is_allocated_is_paid_for(runs_table, samples_table):
+    row = served(runs_table, samples_table)
+    assert row.instance_time_s == 3 * 40 + 4 * 40 + 2 * 20
+    assert row.mean_instances == pytest.approx((2 * 40 + 3 * 30 + 4 * 10 + 2 * 20) / 100)
+    assert row.mean_standby == pytest.approx(0.7)
+
+
+def test_without_objective_and_kinds_there_is_nothing_to_miss(runs_table, samples_table):
+    still = {
+        "offered_records": 1,
+        "processed_records": 1,
+        "lag_records": 0,
+        "replicas": {"map": 1},
+        "reconfigurations": 0,
+    }
+    row = metrics_by_run(
+        samples_table([{"time_s": 0.0, **still}, {"time_s": 100.0, **still}]), runs_table()
+    ).collect()[0]
+    assert (row.late_records, row.violation_timeshare, row.violations, row.kind_time_s) == (
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+def test_kinds_become_columns(runs_table, samples_table):
+    frame = pd.DataFrame([served(runs_table, samples_table).asDict()])
+    found = flattened(frame)
+    assert found["kind_time_s.query"].tolist() == [pytest.approx(0.03)]
+    assert "kind_time_s" not in found
 
 
 def test_a_run_without_samples_keeps_its_row(runs_table, samples_table):
@@ -189,7 +280,8 @@ def as_tables(spark, runs):
         run_rows.append([row.get(name) for name in RUNS.names])
         for sequence, (time_s, offered, processed, replicas, reconfigurations) in enumerate(run["samples"]):
             counters = (offered, processed, offered - processed, {"map": replicas}, reconfigurations)
-            sample_rows.append((row["run_id"], sequence, time_s, *counters, None, None, None))
+            known = (row["run_id"], sequence, time_s, *counters)
+            sample_rows.append(known + (None,) * (len(SAMPLES.names) - len(known)))
     return spark.createDataFrame(sample_rows, SAMPLES), spark.createDataFrame(run_rows, RUNS)
 
 

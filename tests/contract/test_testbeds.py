@@ -174,7 +174,7 @@ def test_a_plan_for_what_is_already_so_changes_nothing(testbed):
     testbed.apply(Plan(placed("fog1", "fog2")))
     testbed.wait(60)
     observation = testbed.observe()
-    assert [receipt.outcome for receipt in observation.receipts] == ["done"]
+    assert [receipt.outcome for receipt in observation.receipts] == ["unchanged"]
     assert not observation.reconfiguring
     assert all(sample.reconfigurations == 0 for sample in testbed.samples())
 

@@ -239,3 +239,20 @@ def test_what_a_decision_rests_on_is_known_only_when_the_policy_was_asked():
 
 def test_a_policy_need_not_have_any():
     assert estimates_of(create("static"), 0.0) == {}
+
+
+def test_a_plan_that_changes_nothing_starts_no_cooldown():
+    """A policy may say something, or ask for standby, without touching the job."""
+    same = Plan(placed("fog1"), standby=2, reason="kept")
+    policy = Eager()
+    guard = started(Cooldown(policy, 120))
+    policy.decide = lambda _observation: same
+    assert guard.decide(seen(["fog1"], time_s=60)) is same
+    policy.decide = lambda _observation: MORE
+    assert guard.decide(seen(["fog1"], time_s=120)) is MORE
+
+
+def test_what_stayed_as_it_was_needs_no_warming_up():
+    guard = started(Warmup(Eager(), 100))
+    unchanged = Receipt(Plan(placed("fog1")), "unchanged", 180.0, 180.0)
+    assert guard.decide(seen(["fog1"], time_s=240, receipts=(unchanged,))) is MORE

@@ -82,7 +82,7 @@ plans = st.builds(Plan, placement=placements, standby=st.integers(0, 9), reason=
 receipts = st.builds(
     Receipt,
     plan=plans,
-    outcome=st.sampled_from(["done", "failed", "refused"]),
+    outcome=st.sampled_from(["done", "failed", "refused", "unchanged"]),
     requested_s=floats,
     finished_s=floats,
     downtime_s=floats,

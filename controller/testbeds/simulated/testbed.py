@@ -223,7 +223,7 @@ class SimulatedTestbed:
         wanted = {name: tuple(nodes) for name, nodes in plan.placement.items()}
         if wanted == self._requested:
             self._keep_standby(plan.standby, wanted)
-            self._settle(plan, "done", self._engine.time_s, 0.0, "already so")
+            self._settle(plan, "unchanged", self._engine.time_s, 0.0, "already so")
             return
         self._engine.reconfigurations += 1
         if self._simulation.reconfiguration.style == "boot":
@@ -389,7 +389,7 @@ class SimulatedTestbed:
     ) -> None:
         finished_s = max(requested_s + downtime_s, self._engine.time_s)
         self._receipts.append(Receipt(plan, outcome, requested_s, finished_s, downtime_s, message))
-        if outcome != "refused":
+        if outcome in ("done", "failed"):
             self._settled_s = finished_s + self._simulation.reconfiguration.settling_s
 
     # Faults (mechanism 8)
