@@ -6,6 +6,7 @@ whole simulated run; with steps of equal length it is a few lines. The tests hol
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -90,6 +91,24 @@ class RateProfile:
         slopes = np.append(_edge_slopes(self.counts), 0.0)
         left, right = slopes[:-1], slopes[1:]
         return left, 3 * counts - 2 * left - right, left + right - 2 * counts
+
+
+def summed(name: str, source: str, profiles: Iterable[RateProfile]) -> RateProfile:
+    """All of them together, as fine as the finest of them is read."""
+    parts = list(profiles)
+    spans_s = {part.span_s for part in parts}
+    if len(spans_s) != 1:
+        raise FogscaleError(
+            f"workload '{name}': its profiles must all last equally long, at least one of them"
+        )
+    edges_s = np.linspace(0.0, spans_s.pop(), max(map(fine_steps, parts)) + 1)
+    counts = np.sum([part.between(edges_s) for part in parts], axis=0)
+    return RateProfile(name, source, counts, float(edges_s[1]), parts[0].start)
+
+
+def fine_steps(profile: RateProfile) -> int:
+    """Steps in which a profile can be cut anew without losing its shape."""
+    return len(profile.counts) * (SMOOTH_PARTS if profile.smooth else 1)
 
 
 def _edge_slopes(counts: FloatArray) -> FloatArray:

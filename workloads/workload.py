@@ -16,10 +16,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isclose
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError, validate_call
+from pydantic import ConfigDict, ValidationError, validate_call
 
 from controller.errors import FogscaleError, unknown
 from workloads.profile import RateProfile
@@ -28,8 +29,20 @@ from workloads.replay import ReplaySettings
 
 @dataclass(frozen=True)
 class Workload:
-    profile: RateProfile
+    """A load for the job's source or, where `inputs` names operators, one of its own for each of them."""
+
+    profile: RateProfile  # of all records together
     replay: ReplaySettings = field(default_factory=ReplaySettings)
+    records: str = "taxi_ride"  # the format its records have unless told otherwise: workloads/records/
+    inputs: Mapping[str, RateProfile] = field(default_factory=dict)  # by operator
+
+    def __post_init__(self) -> None:
+        for operator, profile in self.inputs.items():
+            if not isclose(profile.span_s, self.profile.span_s):
+                raise FogscaleError(
+                    f"workload '{self.name}': operator '{operator}' is driven for {profile.span_s:g} s, the"
+                    f" whole for {self.profile.span_s:g} s: let all last equally long"
+                )
 
     @property
     def name(self) -> str:
@@ -51,22 +64,30 @@ class Definition:
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         return MappingProxyType(inspect.signature(self.build).parameters)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The parameters without which it cannot be built."""
+        return tuple(
+            name for name, parameter in self.parameters.items() if parameter.default is parameter.empty
+        )
+
     def load(self, **parameters: Any) -> Workload:
         self._check_names(parameters)
         try:
-            return validate_call(self.build)(**parameters)
+            return validate_call(config=ConfigDict(allow_inf_nan=False))(self.build)(**parameters)
         except ValidationError as error:
             first = error.errors()[0]
+            message = first["msg"].removeprefix("Value error, ")
             raise FogscaleError(
-                f"workload '{self.name}': parameter '{first['loc'][0]}' is {first['input']!r}: {first['msg']}"
+                f"workload '{self.name}': parameter '{first['loc'][0]}' is {first['input']!r}: {message}"
             ) from error
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         for name in given:
             if name not in self.parameters:
                 raise FogscaleError(f"workload '{self.name}': {unknown('parameter', name, self.parameters)}")
-        for name, parameter in self.parameters.items():
-            if parameter.default is parameter.empty and name not in given:
+        for name in self.needs:
+            if name not in given:
                 raise FogscaleError(f"workload '{self.name}' needs the parameter '{name}': add {name}=…")
 
 

@@ -4,11 +4,15 @@ import importlib
 import sys
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
 import workloads.traces
 from controller.errors import FogscaleError
 from workloads.catalog import definitions, load
+from workloads.profile import RateProfile, summed
+from workloads.records.registry import FORMATS
+from workloads.workload import Workload
 
 FLAT = """
     import numpy as np
@@ -49,12 +53,39 @@ def test_the_built_in_workloads_are_listed_with_a_summary():
     assert all(definition.summary for definition in definitions().values())
 
 
-@pytest.mark.parametrize("name", definitions())
+@pytest.mark.parametrize("name", [name for name, each in definitions().items() if not each.needs])
 def test_a_workload_loads_under_its_own_name(name):
     workload = load(name)
     assert workload.name == name
     assert workload.profile.source
     assert workload.profile.total_records > 0
+    assert workload.records in FORMATS
+
+
+def test_what_a_workload_needs_is_known_before_it_is_loaded():
+    needs = {name: each.needs for name, each in definitions().items() if each.needs}
+    assert needs == {
+        "csv": ("path",),
+        "joined": ("of",),
+        "scaled": ("of", "factor"),
+        "shifted": ("of", "by_s"),
+        "variation_file": ("path",),
+    }
+
+
+def test_parts_of_a_workload_must_last_equally_long():
+    short, long = (RateProfile("x", "written by the test", np.ones(n), 1.0) for n in (2, 3))
+    with pytest.raises(FogscaleError, match="operator 'map' is driven for 2 s, the whole for 3 s"):
+        Workload(long, inputs={"map": short})
+    with pytest.raises(FogscaleError, match="its profiles must all last equally long"):
+        summed("both", "written by the test", [short, long])
+
+
+def test_a_sum_reads_smooth_parts_as_fine_as_they_are():
+    taxi = load("taxi").profile
+    twice = summed("twice", "written by the test", [taxi, taxi])
+    edges_s = np.arange(0, taxi.span_s + 1, 600)
+    np.testing.assert_allclose(twice.between(edges_s), 2 * taxi.between(edges_s), rtol=1e-9)
 
 
 def test_a_dropped_file_is_found(drop):
@@ -154,6 +185,14 @@ def test_a_csv_is_loaded_by_its_path(tmp_path, name):
     workload = load(str(tmp_path / name))
     assert workload.profile.total_records == 180
     assert (workload.replay.speed, workload.replay.copies, workload.replay.scale) == (10, 3, 1)
+
+
+def test_a_csv_is_loaded_by_name_too(tmp_path):
+    path = tmp_path / "day.csv"
+    path.write_text("time,count\n0,60\n60,120\n")
+    by_name, by_path = load("csv", path=str(path)), load(str(path))
+    assert (by_name.name, by_name.replay) == ("day", by_path.replay)
+    np.testing.assert_array_equal(by_name.profile.counts, by_path.profile.counts)
 
 
 def test_a_csv_takes_no_parameters():

@@ -18,7 +18,7 @@ import numpy as np
 from controller.errors import FogscaleError
 from workloads.profile import FloatArray, RateProfile
 from workloads.traces.taxi import PAPER_REPLAY
-from workloads.workload import Workload
+from workloads.workload import Workload, register
 
 SMOOTH_FROM_S = 600.0
 GAP_TOLERANCE_S = 2e-3  # for stamps rounded to milliseconds, up or down
@@ -31,8 +31,9 @@ class Row(NamedTuple):
     records: float
 
 
-def csv_workload(path: str | Path) -> Workload:
-    """Replayed as the Gesscale paper replays its taxi days, since another such day is the common case."""
+@register("csv")
+def csv_workload(path: Path) -> Workload:
+    """A CSV of your own, replayed as the taxi days are; its path alone, ending in .csv, means the same."""
     return Workload(read_csv_profile(path), PAPER_REPLAY)
 
 

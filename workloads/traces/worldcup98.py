@@ -24,4 +24,6 @@ FOG_REPLAY = ReplaySettings(speed=10.0, copies=1, scale=1 / 61)
 @register("worldcup98")
 def worldcup98() -> Workload:
     """The World Cup web site on its opening day, ten times as fast, one request in 61."""
-    return Workload(hourly_profile("worldcup98", SOURCE, START, DAY_46), FOG_REPLAY)
+    return Workload(
+        hourly_profile("worldcup98", SOURCE, START, DAY_46), FOG_REPLAY, records="worldcup_request"
+    )

@@ -1,0 +1,152 @@
+"""The commands about workloads: what there is, what one of them offers, how it looks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.padding import Padding
+from rich.text import Text
+
+from controller.console import Json, out
+from controller.errors import FogscaleError
+from workloads import catalog
+from workloads.replay import replay_span_s
+from workloads.workload import Definition, Workload
+
+workloads_app = typer.Typer(help="Workloads: what they are, how fast they run, how they look.")
+
+NAME_WIDTH = 22
+INDENT = 4
+
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the workload, as YAML; may be repeated."),
+]
+
+
+@workloads_app.callback(invoke_without_command=True)
+def list_workloads(context: typer.Context, as_json: Json = False) -> None:
+    """List every workload with its source, span, mean and peak rate as replayed."""
+    if context.invoked_subcommand is not None:
+        return
+    rows = [_listed(definition) for definition in catalog.definitions().values()]
+    if as_json:
+        print(json.dumps(rows))
+        return
+    heading = f"{'workload':<{NAME_WIDTH}}{'span':>9}{'mean/s':>9}{'peak/s':>9}  records"
+    out.print(Text(heading, style="bold"))
+    for row in rows:
+        out.print(_line(row))
+        out.print(Padding(Text(row["source"] or row["summary"], style="dim"), (0, 0, 0, INDENT)))
+
+
+@workloads_app.command("show")
+def show_workload(
+    name: Annotated[str, typer.Argument(help="A workload's name, or the path of your own.")],
+    settings: Parameters = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw it into this PNG or PDF.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show one workload, with any parameters; --plot draws it."""
+    workload = catalog.load(name, **parameters_of(settings or []))
+    if plot is not None:
+        _draw(workload, plot)
+    row = facts(workload)
+    definition = catalog.definitions().get(name)
+    if definition is not None:
+        row["parameters"] = _parameters(definition)
+    if as_json:
+        print(json.dumps(row))
+        return
+    for key, value in row.items():
+        if value not in (None, [], {}):
+            out.print(Text.assemble((f"{key}  ", "bold"), _text(value)))
+    if plot is not None:
+        out.print(f"drawn into {plot}", highlight=False, soft_wrap=True)
+
+
+def parameters_of(settings: list[str]) -> dict[str, Any]:
+    """The values of key=value pairs, read as YAML."""
+    parameters: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise FogscaleError(f"--set {setting}: write a parameter, = and its value, e.g. peak_per_s=500")
+        try:
+            parameters[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise FogscaleError(
+                f"--set {setting}: the value is not YAML: write a number, a text or [a, b]"
+            ) from error
+    return parameters
+
+
+def facts(workload: Workload) -> dict[str, Any]:
+    """What a workload offers as it is replayed, copies included."""
+    profile, replay = workload.profile, workload.replay
+    factor = replay.speed * replay.copies * replay.scale
+    return {
+        "name": workload.name,
+        "source": profile.source,
+        "start": profile.start,
+        "span_s": replay_span_s(profile, replay),
+        "records": profile.total_records * replay.copies * replay.scale,
+        "mean_per_s": profile.mean_per_s * factor,
+        "peak_per_s": profile.peak_per_s * factor,
+        "speed": replay.speed,
+        "copies": replay.copies,
+        "scale": replay.scale,
+        "operators": list(workload.inputs),
+        "record_format": workload.records,
+    }
+
+
+def _listed(definition: Definition) -> dict[str, Any]:
+    """One row of the list: the facts of a workload, or what it needs before it has any."""
+    known = {"summary": definition.summary, "needs": list(definition.needs)}
+    if definition.needs:
+        return {"name": definition.name, "source": None, **known}
+    return {**facts(definition.load()), **known}
+
+
+def _line(row: dict[str, Any]) -> Text:
+    line = Text(f"{row['name']:<{NAME_WIDTH}}", style="bold")
+    if row["needs"]:
+        return line.append("  needs " + ", ".join(row["needs"]), style="not bold")
+    numbers = f"{_span(row['span_s']):>9}{row['mean_per_s']:>9,.0f}{row['peak_per_s']:>9,.0f}"
+    return line.append(f"{numbers}  {row['record_format']}", style="not bold")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.6g}"
+    if isinstance(value, list):
+        return ", ".join(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{name} = {_text(default)}" for name, default in value.items())
+    return str(value)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds / 60:,.0f} min" if seconds >= 600 else f"{seconds:,.0f} s"
+
+
+def _parameters(definition: Definition) -> dict[str, Any]:
+    """Each with its default."""
+    return {
+        name: "needed" if parameter.default is parameter.empty else parameter.default
+        for name, parameter in definition.parameters.items()
+    }
+
+
+def _draw(workload: Workload, plot: Path) -> None:
+    from workloads.plot import draw
+
+    try:
+        draw(workload).savefig(plot)
+    except (OSError, ValueError) as error:
+        raise FogscaleError(f"cannot draw into {plot}: {error}; name a .png or .pdf you can write") from error

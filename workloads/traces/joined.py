@@ -1,0 +1,53 @@
+"""Several workloads, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from controller.errors import FogscaleError
+from workloads.parts import MOST_STEPS, Part, load_part
+from workloads.profile import RateProfile, fine_steps
+from workloads.replay import ReplaySettings, replay_span_s
+from workloads.workload import Workload, register
+
+
+@register("joined")
+def joined(of: Annotated[list[Part], Field(min_length=1)]) -> Workload:
+    """Several workloads one after the other, each at its own pace: of=[ramp, taxi]."""
+    parts = [load_part(part) for part in of]
+    if len({frozenset(part.inputs) for part in parts}) > 1:
+        raise FogscaleError(
+            "workload 'joined': its parts enter at different operators: join only such as drive the same"
+        )
+    # Copies that arrive together stay so if all parts have as many; otherwise they count as records.
+    copies = gcd(*(part.replay.copies for part in parts))
+    name = " + ".join(part.name for part in parts)
+    inputs = {
+        operator: _chain(
+            f"{name} {operator}", [(part.inputs[operator], part.replay) for part in parts], copies
+        )
+        for operator in parts[0].inputs
+    }
+    profile = _chain(name, [(part.profile, part.replay) for part in parts], copies)
+    return Workload(profile, ReplaySettings(copies=copies), parts[0].records, inputs)
+
+
+def _chain(name: str, parts: Sequence[tuple[RateProfile, ReplaySettings]], copies: int) -> RateProfile:
+    """The parts in replay time, in steps as fine as the finest of them needs."""
+    spans_s = [replay_span_s(profile, replay) for profile, replay in parts]
+    span_s = sum(spans_s)
+    step_s = min(part_s / fine_steps(profile) for part_s, (profile, _) in zip(spans_s, parts, strict=True))
+    steps = min(MOST_STEPS, max(1, round(span_s / step_s)))
+    edges_s = np.linspace(0.0, span_s, steps + 1)
+    counts, begin_s = np.zeros(steps), 0.0
+    for part_s, (profile, replay) in zip(spans_s, parts, strict=True):
+        factor = replay.scale * replay.copies / copies
+        counts += profile.between((edges_s - begin_s) * replay.speed) * factor
+        begin_s += part_s
+    source = "one after the other: " + "; ".join(profile.source for profile, _ in parts)
+    return RateProfile(name, source, counts, span_s / steps)
