@@ -35,7 +35,8 @@ class Batch:
 class Records(Protocol):
     """Records of one format."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def batch(self, seed: int, first: int, event_times_ms: IntArray, share: Share = WHOLE) -> Batch:
         """The records numbered first, first + 1, … with these event times, as far as they fall to a share."""

@@ -1,0 +1,256 @@
+"""A real Kafka broker (KRaft, one process) for tests and benchmarks, assembled once from Maven artifacts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+
+from analysis.spark import cache_folder, java_home
+from controller.errors import FogscaleError
+
+POM = Path(__file__).with_name("kafka-pom.xml")
+READY_WITHIN_S = 90.0
+
+# Below what Linux gives to outgoing connections: a client that retries while the broker is away must not be
+# given the broker's own port, which would keep the broker from coming back.
+_PORTS = range(15_000, 30_000)
+
+# A child that ends with its parent, even if that is killed: the signal of PR_SET_PDEATHSIG outlives exec.
+_DIE_WITH_PARENT = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
+    "os.getppid() == int(sys.argv[1]) or sys.exit(1); os.execv(sys.argv[2], sys.argv[2:])"
+)
+
+_PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+log.dirs={data}
+auto.create.topics.enable=false
+num.network.threads=2
+num.io.threads=4
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
+"""
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss,SSS} %p %c{1}: %m%n
+"""
+
+
+class KafkaMissingError(Exception):
+    """The broker cannot be had on this machine; says why."""
+
+
+def kafka_jars() -> Path:
+    """The folder with Kafka's jars, fetched by Maven the first time; complete or not at all."""
+    folder = cache_folder() / f"kafka-{hashlib.sha256(POM.read_bytes()).hexdigest()[:12]}"
+    if folder.exists():
+        return folder
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise KafkaMissingError("its jars are not in the cache and Maven (mvn) is not installed")
+    draft = Path(tempfile.mkdtemp(dir=folder.parent))
+    command = [
+        maven,
+        "-q",
+        "-B",
+        "-f",
+        str(POM),
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={draft}",
+    ]
+    fetched = subprocess.run(command, capture_output=True, text=True, check=False)
+    if fetched.returncode != 0:
+        shutil.rmtree(draft)
+        lines = (fetched.stdout + fetched.stderr).strip().splitlines() or ["no reason given"]
+        raise KafkaMissingError(f"Maven cannot fetch its jars: {lines[0]}")
+    try:
+        draft.rename(folder)
+    except OSError:  # another process was first
+        shutil.rmtree(draft)
+    return folder
+
+
+def java_command(main_class: str, heap_mb: int = 256, *options: str) -> list[str]:
+    """The start of a command line that runs one of Kafka's programs."""
+    try:
+        java = java_home() / "bin" / "java"
+    except FogscaleError as error:
+        raise KafkaMissingError(str(error)) from error
+    return [str(java), f"-Xmx{heap_mb}m", *options, "-cp", f"{kafka_jars()}/*", main_class]
+
+
+class Broker:
+    """One broker that keeps its address and its data when it is stopped, killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port, self.controller_port = _free_ports(2)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "broker.log"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the broker does not run"
+        return self._process.pid
+
+    def __enter__(self) -> Broker:
+        self._format()
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self, wait: bool = True) -> None:
+        """Starts the broker, and waits until it answers a client unless told not to."""
+        collector = ("-Xms256m", "-XX:+UseG1GC", f"-Dlog4j2.configurationFile={self._logging}")
+        command = java_command("kafka.Kafka", 256, *collector)
+        guarded = [sys.executable, "-c", _DIE_WITH_PARENT, str(os.getpid()), *command, str(self._properties)]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(guarded, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        if wait:
+            self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        """Ready is when a client gets an answer that names a broker."""
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        assert self._process is not None
+        client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        deadline_s = time.monotonic() + READY_WITHIN_S
+        while time.monotonic() < deadline_s:
+            if self._process.poll() is not None:
+                raise KafkaMissingError(f"the broker ended at once: {self.log.read_text()[-500:]}")
+            try:
+                if client.list_topics(timeout=1.0).brokers:
+                    return
+            except KafkaException:
+                continue
+        raise KafkaMissingError(f"the broker gave no answer within {READY_WITHIN_S:.0f} s; see {self.log}")
+
+    def stop(self) -> None:
+        """An orderly shutdown."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self._process = None
+
+    def kill(self) -> None:
+        """SIGKILL: whatever the broker did not write to its files yet is lost."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def create_topic(self, name: str, partitions: int = 4, **config: str) -> str:
+        """A new topic that its leaders serve already; config keys are written with _ for a dot."""
+        from confluent_kafka.admin import AdminClient
+        from confluent_kafka.cimpl import NewTopic
+
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        client = AdminClient({"bootstrap.servers": self.bootstrap})
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
+        client.create_topics([topic])[name].result(timeout=30)
+        self._wait_for_leaders(name, partitions)
+        return name
+
+    def _wait_for_leaders(self, topic: str, partitions: int) -> None:
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "leaders"})
+        deadline_s = time.monotonic() + READY_WITHIN_S
+        waiting = list(range(partitions))
+        while waiting and time.monotonic() < deadline_s:
+            try:
+                consumer.get_watermark_offsets(TopicPartition(topic, waiting[-1]), timeout=5)
+                waiting.pop()
+            except KafkaException:
+                time.sleep(0.05)
+        consumer.close()
+
+    @property
+    def _properties(self) -> Path:
+        return self.folder / "server.properties"
+
+    @property
+    def _logging(self) -> Path:
+        return self.folder / "log4j2.properties"
+
+    def _format(self) -> None:
+        """Writes the configuration and prepares an empty data folder, once."""
+        self._logging.write_text(_LOGGING)
+        self._properties.write_text(
+            _PROPERTIES.format(
+                port=self.port, controller_port=self.controller_port, data=self.folder / "data"
+            )
+        )
+        cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
+        quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={self._logging}")
+        command = java_command("kafka.tools.StorageTool", 128, *quick)
+        done = subprocess.run(
+            [*command, "format", "-t", cluster, "-c", str(self._properties)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise KafkaMissingError(
+                f"its data folder cannot be prepared: {(done.stderr or done.stdout)[-300:]}"
+            )
+
+
+def _free_ports(count: int) -> list[int]:
+    found: list[int] = []
+    while len(found) < count:
+        port = random.choice(_PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found

@@ -1,0 +1,159 @@
+"""`fogscale produce` and `fogscale audit` as a user meets them: exit codes, one line per mistake."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+FOGSCALE = [sys.executable, "-m", "controller.cli"]
+
+
+def fogscale(*arguments):
+    command = [*FOGSCALE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def produce(bootstrap, topic, *arguments):
+    return fogscale("produce", "--bootstrap", bootstrap, "--topic", topic, "--workload", "taxi", *arguments)
+
+
+def line(finished):
+    """The one line of an error."""
+    assert finished.returncode == 2, finished.stdout + finished.stderr
+    assert finished.stderr.count("\n") == 1, finished.stderr
+    return finished.stderr
+
+
+@pytest.mark.kafka
+def test_produce_audit_and_report_agree(broker, topic, tmp_path):
+    report_file = tmp_path / "report.json"
+    options = ("--speed", 2000, "--copies", 2, "--duration", 2, "--audit", "--report", report_file, "--json")
+    sent = produce(broker.bootstrap, topic, *options)
+    assert sent.returncode == 0, sent.stderr
+    report = json.loads(sent.stdout)
+    assert report == json.loads(report_file.read_text())
+    assert report["acknowledged"] == report["wanted"] == sum(report["topics"][0]["wanted_per_s"]) > 2000
+    assert report["audit"][0]["clean"]
+    assert report["audit"][0]["records"] == report["wanted"]
+
+    audit = fogscale("audit", "--bootstrap", broker.bootstrap, "--topic", topic, "--report", report_file)
+    assert audit.returncode == 0
+    assert f"{report['wanted']} records: 0 lost, 0 duplicated, 0 out of order" in audit.stdout
+
+    report["topics"][0]["next_number"] += 5  # as if five more had been sent
+    report_file.write_text(json.dumps(report))
+    audit = fogscale("audit", "--bootstrap", broker.bootstrap, "--topic", topic, "--report", report_file)
+    assert "5 lost" in line(audit)
+
+
+@pytest.mark.kafka
+def test_the_same_seed_sends_the_same_records_whatever_the_processes(broker, topic):
+    for processes in (1, 2):
+        options = ("--speed", 1000, "--duration", 1, "--processes", processes, "--run", f"run{processes}")
+        assert produce(broker.bootstrap, topic, *options).returncode == 0
+    from workloads.producer.audit import read
+
+    runs = read(broker.bootstrap, topic).runs
+    first, second = runs["run1"], runs["run2"]
+    assert sorted(zip(first.numbers, first.keys, first.partitions, strict=True)) == sorted(
+        zip(second.numbers, second.keys, second.partitions, strict=True)
+    )
+
+
+@pytest.mark.kafka
+def test_an_operator_each_has_a_topic_each(broker, topic):
+    options = ("--workload", "brownian", "--create-topic", 2, "--duration", 1, "--json")
+    sent = produce(broker.bootstrap, f"{topic}-to", *options)
+    assert sent.returncode == 0, sent.stderr
+    report = json.loads(sent.stdout)
+    assert len(report["topics"]) == report["processes"] == 5
+    assert all(each["acknowledged"] == each["wanted"] for each in report["topics"])
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("processes", [1, 2])
+def test_ctrl_c_reports_what_was_sent_and_how_to_go_on(broker, topic, tmp_path, processes):
+    report_file = tmp_path / "report.json"
+    options = ("--speed", 1000, "--processes", processes, "--report", report_file)
+    command = [*FOGSCALE, "produce", "--bootstrap", broker.bootstrap, "--topic", topic, "--workload", "taxi"]
+    with subprocess.Popen(
+        [*command, *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            wait_until_records_arrive(broker, topic)
+            running.send_signal(signal.SIGINT)
+            _, complaint = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    assert running.returncode == 2
+    assert complaint.count("\n") == 1
+    report = json.loads(report_file.read_text())
+    assert report["interrupted"]
+    assert f"--run {report['run']} --first-record {report['next_record']}" in complaint
+
+    options = (
+        "--speed",
+        1000,
+        "--run",
+        report["run"],
+        "--first-record",
+        report["next_record"],
+        "--duration",
+        3,
+    )
+    produce(broker.bootstrap, topic, *options)
+    audit = fogscale("audit", "--bootstrap", broker.bootstrap, "--topic", topic)
+    assert audit.returncode == 0, audit.stderr
+
+
+def wait_until_records_arrive(broker, topic):
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test"})
+    deadline_s = time.monotonic() + 60
+    while time.monotonic() < deadline_s:
+        if consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1] > 10:
+            consumer.close()
+            return
+        time.sleep(0.05)
+    raise AssertionError("no record arrived")
+
+
+@pytest.mark.kafka
+def test_a_topic_without_our_records_says_so(broker, topic):
+    assert "holds no record" in line(fogscale("audit", "--bootstrap", broker.bootstrap, "--topic", topic))
+
+
+@pytest.mark.kafka
+def test_a_missing_topic_says_how_to_create_it(broker, topic):
+    assert "--create-topic 4" in line(produce(broker.bootstrap, f"{topic}-none", "--duration", 1))
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--workload", "taxy"), "did you mean taxi?"),
+        (("--records", "taxi_rid"), "did you mean taxi_ride?"),
+        (("--speed", "0"), "replay speed must be a number above 0"),
+        (("--copies", "0"), "replay copies must be a whole number of at least 1"),
+        (("--processes", "many"), "write auto, or a number"),
+        (("--config", "linger.ms"), "write a setting, = and its value"),
+        (("--config", "acks=0"), "--config acks cannot be changed"),
+        (("--run", "a:b"), "without a colon"),
+        (("--start-at", "1e9"), "no record is due"),
+        (("--set", "nonsense=1"), "unknown parameter 'nonsense'"),
+        ((), "no broker answers at 127.0.0.1:1"),
+    ],
+)
+def test_mistakes_are_one_line(options, complaint):
+    assert complaint in line(produce("127.0.0.1:1", "t", *options))
+
+
+def test_a_file_that_is_no_report_is_named(tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text("[]")
+    finished = fogscale("audit", "--bootstrap", "127.0.0.1:1", "--topic", "t", "--report", file)
+    assert "is no report of fogscale produce" in line(finished)

@@ -1,0 +1,288 @@
+"""`fogscale produce` replays a workload into Kafka, `fogscale audit` reads a topic back and judges it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from controller.console import Json, err, out, progress_bar
+from controller.errors import FogscaleError
+
+if TYPE_CHECKING:
+    from workloads.producer.audit import Verdict
+    from workloads.producer.chunks import Task
+    from workloads.producer.job import Job
+    from workloads.producer.pacing import Tally
+    from workloads.producer.report import Report
+    from workloads.records.format import Records
+    from workloads.workload import Workload
+
+Bootstrap = Annotated[str, typer.Option(help="Addresses of brokers: host:port, separated by commas.")]
+Topic = Annotated[str, typer.Option(help="The topic; a workload per operator takes TOPIC-operator for each.")]
+Config = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="A setting of librdkafka, e.g. linger.ms=20; may be repeated."),
+]
+ReportFile = Annotated[Path | None, typer.Option("--report", help="The run's report, as JSON.")]
+
+
+def produce(
+    bootstrap: Bootstrap,
+    topic: Topic,
+    workload: Annotated[str, typer.Option(help="A workload's name, or the path of your own.")],
+    parameters: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the workload.")
+    ] = None,
+    speed: Annotated[
+        float | None, typer.Option(help="Trace seconds per second; default: the workload's.")
+    ] = None,
+    copies: Annotated[int | None, typer.Option(help="Identical records sent together.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Share of the trace's records.")] = None,
+    records: Annotated[
+        str | None, typer.Option(help="Format of the records; default: the workload's.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records and arrivals.")] = 1,
+    start_at: Annotated[float, typer.Option(min=0, help="Seconds of the replay to leave out.")] = 0.0,
+    duration: Annotated[
+        float | None, typer.Option(min=0, help="Seconds to send; default: to the end.")
+    ] = None,
+    first_record: Annotated[int, typer.Option(min=0, help="Go on with this record.")] = 0,
+    run: Annotated[str | None, typer.Option(help="Name of the run in the headers; default: random.")] = None,
+    processes: Annotated[str, typer.Option(help="How many processes send: auto, or a number.")] = "auto",
+    create_topic: Annotated[
+        int | None, typer.Option(min=1, metavar="PARTITIONS", help="Create the topic if it is not there.")
+    ] = None,
+    config: Config = None,
+    audit_too: Annotated[bool, typer.Option("--audit", help="Read everything back and judge it.")] = False,
+    report_file: ReportFile = None,
+    as_json: Json = False,
+) -> None:
+    """Replay a workload into Kafka: on schedule whatever the broker does, nothing lost, nothing twice."""
+    from workloads import catalog
+    from workloads.command import parameters_of
+    from workloads.producer.job import Part, job_of
+    from workloads.producer.processes import send
+    from workloads.producer.report import report_of
+
+    chosen = catalog.load(workload, **parameters_of(parameters or []))
+    pace = replace(chosen.replay, **_given(speed=speed, copies=copies, scale=scale))
+    part = Part(start_at, duration, first_record)
+    job = job_of(chosen, pace, _records(chosen, records), topic, _run_name(run), seed, part)
+    tasks = _tasks(job, processes)
+    settings = settings_of(config or [])
+    _prepare(bootstrap, job, settings, create_topic)
+    with _interrupts() as interrupts, _progress(job) as tell:
+        outcome = send(tasks, bootstrap, settings, interrupts, tell)
+    report = report_of(job, tasks, outcome)
+    _write(report, report_file)  # reading back may fail, or be interrupted
+    verdicts = _read_back(bootstrap, report, settings) if audit_too else []
+    _hand_out(report, verdicts, audit_too, report_file, as_json)
+
+
+def audit(
+    bootstrap: Bootstrap,
+    topic: Topic,
+    run: Annotated[str | None, typer.Option(help="Judge only this run.")] = None,
+    report_file: ReportFile = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Read a topic back and judge each run in it: lost, duplicated, out of order."""
+    from workloads.producer.audit import read, verdicts
+    from workloads.producer.report import audited
+
+    expected = None if report_file is None else _expected(report_file, topic)
+    with progress_bar(f"reading {topic}", 1.0) as progress:
+        reading = read(bootstrap, topic, _share_done(progress), settings_of(config or []))
+    if run is not None and run not in reading.runs:
+        found = ", ".join(sorted(reading.runs)) or "none"
+        raise FogscaleError(f"topic '{topic}' holds no record of run '{run}': name one of: {found}")
+    judged = [each for each in verdicts(reading, expected) if run in (None, each.run)]
+    if as_json:
+        rows = [audited(topic, verdict) for verdict in judged]
+        print(json.dumps({"runs": rows, "foreign": reading.foreign, "deleted": reading.deleted}))
+    else:
+        for verdict in judged:
+            out.print(f"run {verdict.run}: {verdict.text}", highlight=False, soft_wrap=True)
+        if reading.foreign:
+            out.print(f"{reading.foreign} records of other senders", highlight=False)
+        if reading.deleted:
+            out.print(f"{reading.deleted} records were deleted by the broker (retention)", highlight=False)
+    if not judged:
+        raise FogscaleError(f"topic '{topic}' holds no record that fogscale produce sent")
+    _complain([(topic, verdict) for verdict in judged])
+
+
+def settings_of(pairs: Sequence[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise FogscaleError(f"--config {pair}: write a setting, = and its value, e.g. linger.ms=20")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _run_name(name: str | None) -> str:
+    if name is None:
+        return secrets.token_hex(4)
+    if not name or ":" in name or not name.isascii() or not name.isprintable():
+        raise FogscaleError(f"--run {name!r}: use letters and digits, without a colon")
+    return name
+
+
+def _records(workload: Workload, name: str | None) -> Records:
+    from workloads.records.registry import create
+
+    return create(name or workload.records)
+
+
+def _tasks(job: Job, processes: str) -> list[Task]:
+    from workloads.producer.job import shared
+    from workloads.producer.processes import processes_for
+
+    if processes != "auto" and not (processes.isdecimal() and 1 <= int(processes) <= 64):
+        raise FogscaleError(f"--processes {processes}: write auto, or a number from 1 to 64")
+    return [
+        part
+        for task in job.tasks
+        for part in shared(task, processes_for(task) if processes == "auto" else int(processes))
+    ]
+
+
+def _prepare(bootstrap: str, job: Job, settings: Mapping[str, str], create: int | None) -> None:
+    """One clear line for what can be known before anything is sent."""
+    from workloads.producer.sender import prepare_topics
+
+    prepare_topics(bootstrap, [task.topic for task in job.tasks], settings, create)
+
+
+def _read_back(bootstrap: str, report: Report, settings: Mapping[str, str]) -> list[tuple[str, Verdict]]:
+    from workloads.producer.audit import Log, judge, read
+
+    found = []
+    for topic in report.topics:
+        with progress_bar(f"reading {topic.topic} back", 1.0) as progress:
+            reading = read(bootstrap, topic.topic, _share_done(progress), settings)
+        found.append((topic.topic, judge(report.run, reading.runs.get(report.run, Log()), topic.numbers)))
+    return found
+
+
+def _hand_out(
+    report: Report,
+    verdicts: Sequence[tuple[str, Verdict]],
+    was_audited: bool,
+    file: Path | None,
+    as_json: bool,
+) -> None:
+    from workloads.producer.report import audited
+
+    if was_audited:
+        report = replace(report, audit=[audited(topic, verdict) for topic, verdict in verdicts])
+        _write(report, file)
+    if as_json:
+        print(json.dumps(report.as_dict()))
+    else:
+        out.print(report.text, highlight=False, soft_wrap=True)
+        for topic, verdict in verdicts:
+            out.print(f"audit of {topic}: {verdict.text}", highlight=False, soft_wrap=True)
+    _complain(verdicts)
+    if report.interrupted:
+        raise FogscaleError(_where_it_stopped(report))
+
+
+def _write(report: Report, file: Path | None) -> None:
+    if file is None:
+        return
+    try:
+        file.write_text(json.dumps(report.as_dict()), encoding="utf-8")
+    except OSError as error:
+        raise FogscaleError(f"cannot write {file}: {error.strerror}; name a file you can write") from error
+
+
+def _where_it_stopped(report: Report) -> str:
+    sent = f"interrupted: {report.acknowledged} of {report.wanted} records were sent and acknowledged"
+    if report.next_record is None:
+        unknown = report.sent - report.acknowledged
+        return f"{sent}, {unknown} more were sent and are unknown" if unknown else sent
+    return f"{sent}; go on with --run {report.run} --first-record {report.next_record}"
+
+
+def _complain(verdicts: Sequence[tuple[str, Verdict]]) -> None:
+    for topic, verdict in verdicts:
+        if not verdict.clean:
+            raise FogscaleError(f"topic '{topic}', run {verdict.run}: {verdict.text}")
+
+
+def _expected(file: Path, topic: str) -> dict[str, range]:
+    """The numbers that a run's report says it sent into the topic."""
+    try:
+        report = json.loads(file.read_text(encoding="utf-8"))
+        numbers = {
+            each["topic"]: range(int(each["first_number"]), int(each["next_number"]))
+            for each in report["topics"]
+        }
+        run = str(report["run"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise FogscaleError(f"{file} is no report of fogscale produce: name the file it wrote") from error
+    if topic not in numbers:
+        raise FogscaleError(f"{file} is about {', '.join(numbers)}, not about '{topic}': name its topic")
+    return {run: numbers[topic]}
+
+
+def _share_done(progress: Callable[[float], None] | None) -> Callable[[float, float], None]:
+    return lambda done, total: None if progress is None else progress(done / max(total, 1))
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], int]]:
+    """Counts Ctrl-C and SIGTERM instead of ending at once: what was sent is waited for and reported."""
+    seen: list[int] = []
+    before = {
+        each: signal.signal(each, lambda number, _frame: seen.append(number))
+        for each in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield lambda: len(seen)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def _progress(job: Job) -> Iterator[Callable[[list[Tally]], None]]:
+    """A bar on a terminal: acknowledged, rate now and wanted, backlog, errors."""
+    if not err.is_terminal:
+        yield lambda _tallies: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from workloads.producer.speedometer import Speedometer
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[now]}"),
+    )
+    with Progress(*columns, console=err, transient=True) as bar:
+        row = bar.add_task(job.workload, total=job.records, now="")
+        speedometer = Speedometer()
+
+        def tell(tallies: list[Tally]) -> None:
+            done = sum(tally.acknowledged for tally in tallies)
+            bar.update(row, completed=done, now=speedometer.text(tallies))
+
+        yield tell
