@@ -11,7 +11,7 @@ TESTBED ?= simulated
 SEED ?= 1
 SETS ?= 200
 
-.PHONY: help setup experiment compare figures sensitivity test lint format bench lock clean
+.PHONY: help setup experiment compare figures sensitivity testbed-up testbed-down test test-testbed lint format bench lock clean
 
 help: ## Print this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,13 +46,27 @@ figures: $(VENV)/.ready ## Regenerate the tables and figures of a paper, publish
 sensitivity: $(VENV)/.ready ## Repeat a paper's ranking over all plausible parameters (PAPER=, minutes)
 	@$(BIN)/fogscale sensitivity $(if $(PAPER),--paper "$(PAPER)") --sets "$(SETS)" --out "$(RESULTS)"
 
+$(VENV)/.ready-testbed: $(VENV)/.ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[testbed]'
+	@touch $@
+
+testbed-up: $(VENV)/.ready-testbed ## Build the fog on emulated nodes of this machine (needs root)
+	@$(BIN)/ansible-playbook -i inventory/local site.yml
+
+testbed-down: $(VENV)/.ready-testbed ## Take it down again; nothing is left behind
+	@$(BIN)/fogscale testbed down
+
 test: $(VENV)/.ready-dev ## Run every test that needs no cluster
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -m "not testbed and not qemu" $(ARGS)
+
+test-testbed: $(VENV)/.ready-dev ## Build emulated nodes and test them for real (needs root)
+	@$(BIN)/python -m pytest -m "testbed or qemu" $(ARGS)
 
 lint: $(VENV)/.ready-dev ## Check style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/ansible-lint -q --offline --profile production site.yml playbooks roles inventory
 
 format: $(VENV)/.ready-dev ## Format the code
 	@$(BIN)/ruff check --fix .

@@ -1,0 +1,127 @@
+"""CPU and memory limits of a node, in cgroups of its own, version 1 or 2."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+PERIOD_US = 100_000
+# Version 1 has one tree per controller. "systemd" and "unified" carry no limits: systemd inside a node
+# keeps its units in them. cpuset is there because containers in a node ask for it.
+V1_TREES = (
+    "cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "freezer", "devices", "systemd", "unified",
+)  # fmt: skip
+V2_CONTROLLERS = ("cpu", "cpuset", "memory", "pids", "io")
+
+
+def is_v2(root: Path = ROOT) -> bool:
+    return (root / "cgroup.controllers").exists()
+
+
+def limits(cpus: float, memory_mb: int, v2: bool) -> dict[str, str]:
+    """File → content, relative to the node's cgroup (of version 1: to the tree's, which comes first)."""
+    quota_us = int(cpus * PERIOD_US)
+    memory_bytes = memory_mb << 20
+    if v2:
+        return {"cpu.max": f"{quota_us} {PERIOD_US}", "memory.max": str(memory_bytes)}
+    return {
+        "cpu/cpu.cfs_period_us": str(PERIOD_US),
+        "cpu/cpu.cfs_quota_us": str(quota_us),
+        "memory/memory.limit_in_bytes": str(memory_bytes),
+    }
+
+
+class Group:
+    """The cgroups of one testbed, `name`, with one child per node."""
+
+    def __init__(self, name: str, root: Path = ROOT) -> None:
+        self.name = name
+        self.root = root
+        self.v2 = is_v2(root)
+
+    @property
+    def tops(self) -> list[Path]:
+        if self.v2:
+            return [self.root / self.name]
+        return [self.root / tree / self.name for tree in V1_TREES if (self.root / tree).is_dir()]
+
+    def create(self, node: str, cpus: float, memory_mb: int) -> None:
+        """Made or changed: limits also apply to what already runs."""
+        for top in self.tops:
+            top.mkdir(exist_ok=True)
+            self._enable_children(top)
+            (top / node).mkdir(exist_ok=True)
+            if top.parent.name == "cpuset":
+                self._inherit_cpuset(top / node)
+        for file, content in limits(cpus, memory_mb, self.v2).items():
+            tree, _, name = file.rpartition("/")
+            (self.root / tree / self.name / node / name).write_text(content)
+
+    def _enable_children(self, top: Path) -> None:
+        if not self.v2:
+            if top.parent.name == "cpuset":
+                self._inherit_cpuset(top)
+            return
+        for parent in (self.root, top):
+            offered = (parent / "cgroup.controllers").read_text().split()
+            wanted = " ".join(f"+{name}" for name in V2_CONTROLLERS if name in offered)
+            (parent / "cgroup.subtree_control").write_text(wanted)
+
+    @staticmethod
+    def _inherit_cpuset(group: Path) -> None:
+        """A new cpuset is empty, and nothing can run in an empty one."""
+        for file in ("cpuset.cpus", "cpuset.mems"):
+            if not (group / file).read_text().strip():
+                (group / file).write_text((group.parent / file).read_text())
+
+    def enter(self, node: str) -> None:
+        """Moves the calling process."""
+        for top in self.tops:
+            (top / node / "cgroup.procs").write_text("0")
+
+    def processes(self, node: str) -> list[int]:
+        """As numbered in the caller's PID namespace; 0 stands for those of another one."""
+        found: set[int] = set()
+        for top in self.tops:
+            for file in (top / node).rglob("cgroup.procs"):
+                with suppress(FileNotFoundError):
+                    found.update(int(line) for line in file.read_text().split())
+        return sorted(found)
+
+    def memory_used_mb(self) -> int:
+        file = "memory.current" if self.v2 else "memory.usage_in_bytes"
+        tops = [top for top in self.tops if self.v2 or top.parent.name == "memory"]
+        with suppress(OSError):
+            return sum(int((top / file).read_text()) for top in tops) >> 20
+        return 0
+
+    def kill(self, node: str) -> None:
+        for process in self.processes(node):
+            if process > 0:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+    def remove(self, node: str = "", patience_s: float = 5.0) -> bool:
+        """Removes a node's cgroups, or all; waits until the kernel has taken the dead out of them."""
+        deadline = time.monotonic() + patience_s
+        while True:
+            left = [top / node for top in self.tops if not _remove_tree(top / node)]
+            if not left or time.monotonic() > deadline:
+                return not left
+            time.sleep(0.02)
+
+
+def _remove_tree(group: Path) -> bool:
+    """Cgroups are removed as empty folders, leaves first; their files are no files."""
+    for folder, _, _ in os.walk(group, topdown=False):
+        try:
+            Path(folder).rmdir()
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,115 @@
+"""Runs playbooks through ansible-runner, with a line per role, and turns a failure into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from controller.errors import FogscaleError
+from controller.testbeds.fog.folders import checkout
+
+
+@dataclass
+class Step:
+    """A role, or a play's own tasks."""
+
+    name: str
+    begun_s: float
+    changed: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Progress:
+    """Follows the events of one run; `tell` hears of every step when it is over."""
+
+    tell: Callable[[Step], None]
+    steps: list[Step] = field(default_factory=list)
+    failure: str | None = None
+    changed: dict[str, int] = field(default_factory=dict)
+
+    def follow(self, event: Mapping[str, Any], now_s: float) -> None:
+        kind, data = event.get("event", ""), event.get("event_data", {})
+        if kind == "playbook_on_task_start":
+            self._enter(data.get("role") or data.get("play", ""), now_s)
+        elif kind == "runner_on_ok" and data.get("res", {}).get("changed") and self.steps:
+            self.steps[-1].changed += 1
+        elif kind in ("runner_on_failed", "runner_on_unreachable") and not data.get("ignore_errors"):
+            self.failure = self.failure or _failure(data)
+        elif kind == "playbook_on_stats":
+            self.changed = {host: count for host, count in data.get("changed", {}).items() if count}
+            self.finish(now_s)
+
+    def _enter(self, name: str, now_s: float) -> None:
+        if self.steps and self.steps[-1].name == name:
+            return
+        self.finish(now_s)
+        self.steps.append(Step(name, now_s))
+
+    def finish(self, now_s: float) -> None:
+        if self.steps and not self.steps[-1].seconds:
+            self.steps[-1].seconds = max(now_s - self.steps[-1].begun_s, 1e-6)
+            self.tell(self.steps[-1])
+
+
+def _failure(data: Mapping[str, Any]) -> str:
+    result = data.get("res", {})
+    told = result.get("problems") or result.get("msg") or result.get("stderr") or "no reason given"
+    text = "; ".join(map(str, told)) if isinstance(told, list) else str(told)
+    host = data.get("host", "")
+    where = "" if host in ("", "localhost") or host in text else f"{host}: "
+    return f"{where}{text}"
+
+
+def run(
+    playbook: str, testbed: str, variables: Mapping[str, Any], tell: Callable[[Step], None] = lambda _: None
+) -> Progress:
+    """Raises with the first failure's own words."""
+    try:
+        import ansible_runner
+    except ImportError:
+        raise FogscaleError("Ansible is not installed: pip install 'fogscale[testbed]'") from None
+    project = checkout()
+    progress = Progress(tell)
+
+    def heard(event: Mapping[str, Any]) -> bool:
+        progress.follow(event, time.monotonic())
+        return True  # keep the event
+
+    with TemporaryDirectory(prefix="fogscale-") as folder:  # only we can read it; what is in it goes with it
+        done = ansible_runner.run(
+            private_data_dir=folder,
+            project_dir=str(project),
+            playbook=playbook,
+            inventory=str(project / "inventory" / testbed),
+            extravars=dict(variables),
+            envvars={
+                "ANSIBLE_CONFIG": str(project / "ansible.cfg"),
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+            },
+            event_handler=heard,
+            quiet=True,
+        )
+        if done.rc != 0:
+            words = progress.failure or _last_words(Path(folder))
+            raise FogscaleError(f"{playbook} stopped: {words}")
+    progress.finish(time.monotonic())
+    return progress
+
+
+def _last_words(folder: Path) -> str:
+    """Where Ansible did not get as far as a task: what it printed last."""
+    lines = [
+        line.strip()
+        for file in sorted(folder.glob("artifacts/*/std*"))
+        for line in file.read_text(errors="replace").splitlines()
+        if line.strip()
+    ]
+    errors = [line for line in lines if "ERROR" in line or "error" in line]
+    return (errors or lines or ["Ansible gave no reason"])[-1]

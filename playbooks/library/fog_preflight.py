@@ -1,0 +1,75 @@
+#!/usr/bin/python
+"""Ansible module: stops with one line per thing to change, before any host is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: fog_preflight
+short_description: Checks inventory and machine before any host is touched
+description:
+  - Judges nodes, addresses, round trips and the backend of the network; for emulated nodes also this machine,
+    for real ones whether they answer. Changes nothing.
+options:
+  emulated: {type: bool, required: true, description: Whether the nodes are emulated on this machine.}
+  nodes: {type: list, elements: dict, required: true, description: Name and address of every node in use.}
+  known_nodes: {type: list, elements: str, default: [], description: Further nodes the matrix may speak of.}
+  rtt_ms: {type: raw, required: true, description: The matrix of round trips in ms.}
+  rtt_max_ms: {type: float, default: 300, description: The longest round trip allowed.}
+  backend: {type: str, required: true, description: How latency is made (netem or switch).}
+  network: {type: str, default: 10.77.0.0/24, description: The network of emulated nodes.}
+  state_folder: {type: path, required: true, description: Where the testbed keeps its things.}
+  cache_folder: {type: path, required: true, description: Where what is built once is kept.}
+author: [fogscale]
+"""
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "emulated": {"type": "bool", "required": True},
+            "nodes": {"type": "list", "elements": "dict", "required": True},
+            "known_nodes": {"type": "list", "elements": "str", "default": []},
+            "rtt_ms": {"type": "raw", "required": True},
+            "rtt_max_ms": {"type": "float", "default": 300.0},
+            "backend": {"type": "str", "required": True},
+            "network": {"type": "str", "default": "10.77.0.0/24"},
+            "state_folder": {"type": "path", "required": True},
+            "cache_folder": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        from controller.testbeds.fog import preflight
+        from controller.testbeds.fog.cgroups import Group
+        from controller.testbeds.fog.state import State
+    except ImportError as error:
+        module.fail_json(
+            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
+        )
+    given = module.params
+    nodes = tuple(
+        preflight.WantedNode(str(node["name"]), str(node["address"]), node.get("cpus"), node.get("memory_mb"))
+        for node in given["nodes"]
+    )
+    wanted = preflight.Wanted(
+        nodes, given["rtt_ms"], given["backend"], given["emulated"], tuple(given["known_nodes"]),
+        given["rtt_max_ms"], given["network"],
+    )  # fmt: skip
+    problems = preflight.inventory_problems(wanted)
+    if given["emulated"]:
+        state, cache = Path(given["state_folder"]), Path(given["cache_folder"])
+        in_use_mb = Group(State(state).group).memory_used_mb()
+        problems += preflight.machine_problems(wanted, preflight.this_machine([state, cache]), in_use_mb)
+    elif not problems:
+        problems = preflight.reachability_problems(nodes, preflight.answers_ssh)
+    if problems:
+        module.fail_json(msg="\n".join(problems), problems=problems)
+    module.exit_json(changed=False)
+
+
+if __name__ == "__main__":
+    main()

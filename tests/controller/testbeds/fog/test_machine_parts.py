@@ -1,0 +1,133 @@
+"""Cgroups, ports, the root file system's definition, the state folder: what can be judged without root."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from controller.errors import FogscaleError
+from controller.testbeds.fog import manifest, rootfs
+from controller.testbeds.fog.cgroups import Group, limits
+from controller.testbeds.fog.ports import port_conflicts
+from controller.testbeds.fog.state import State, remove_tree, started
+
+
+def test_limits_are_written_in_the_words_of_each_cgroup_version() -> None:
+    assert limits(0.5, 1024, v2=True) == {"cpu.max": "50000 100000", "memory.max": "1073741824"}
+    assert limits(2.0, 512, v2=False) == {
+        "cpu/cpu.cfs_period_us": "100000",
+        "cpu/cpu.cfs_quota_us": "200000",
+        "memory/memory.limit_in_bytes": "536870912",
+    }
+
+
+def test_version_two_passes_controllers_down_before_it_sets_limits(tmp_path: Path) -> None:
+    """On a folder that looks like cgroup v2: this shows what is written, not that a kernel obeys."""
+    for folder in (tmp_path, tmp_path / "fog"):
+        folder.mkdir(exist_ok=True)
+        (folder / "cgroup.controllers").write_text("cpu memory pids hugetlb\n")
+    Group("fog", tmp_path).create("fog1", 1.0, 256)
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+    assert (tmp_path / "fog/cgroup.subtree_control").read_text() == "+cpu +memory +pids"
+    assert (tmp_path / "fog/fog1/cpu.max").read_text() == "100000 100000"
+    assert (tmp_path / "fog/fog1/memory.max").read_text() == str(256 << 20)
+
+
+SS = """\
+LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=1,fd=3))
+LISTEN 0 4096 *:6443 *:* users:(("k3s-server",pid=2,fd=9))
+LISTEN 0 50 [::ffff:10.0.0.1]:9092 *:* users:(("java",pid=7,fd=1))
+LISTEN 0 50 127.0.0.1:9000 0.0.0.0:*
+"""
+
+
+def test_a_port_in_the_hands_of_another_program_is_named_with_it() -> None:
+    wanted = {"6443": ["k3s-server"], 9092: ["kafka"], 9000: ["minio"], 8081: []}
+    assert port_conflicts(SS, wanted) == [
+        "port 9000 is in use by a program it does not name: stop it, or give the service another port",
+        "port 9092 is in use by java: stop it, or give the service another port",
+    ]
+
+
+def test_a_root_file_system_is_kept_by_what_it_holds() -> None:
+    recipe = rootfs.Recipe("bookworm", ("systemd", "curl"))
+    assert replace(recipe, packages=("curl", "systemd", "curl")).key == recipe.key
+    assert replace(recipe, mirror="file:///mirror").key == recipe.key
+    others = [replace(recipe, packages=("systemd",)), replace(recipe, suite="trixie"),
+              replace(recipe, disabled_units=("x.service",))]  # fmt: skip
+    assert len({each.key for each in (recipe, *others)}) == 4
+
+
+def test_an_option_is_no_package() -> None:
+    assert rootfs.packages_of(["libstdc++6", "g++-12.1"]) == ("libstdc++6", "g++-12.1")
+    for name in ("--hook=rm", "a b", "", "x;y", "a,b"):
+        with pytest.raises(FogscaleError, match="is no name of a Debian package"):
+            rootfs.packages_of([name])
+
+
+def test_a_built_root_file_system_is_used_again_without_a_build(tmp_path: Path) -> None:
+    recipe = rootfs.Recipe("bookworm", ("systemd",))
+    recipe.folder(tmp_path).mkdir()
+    assert rootfs.ensure(recipe, tmp_path) == (recipe.folder(tmp_path), False)
+
+
+def test_a_failed_build_says_why_and_leaves_nothing_that_counts_as_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = ["sh", "-c", "echo E: Unable to locate package nonsense; exit 25"]
+    monkeypatch.setattr(rootfs.shutil, "which", lambda _: "/usr/bin/mmdebstrap")
+    monkeypatch.setattr(rootfs, "bootstrap_command", lambda *_: failing)
+    recipe = rootfs.Recipe("bookworm", ("nonsense",))
+    with pytest.raises(FogscaleError, match="Unable to locate package nonsense"):
+        rootfs.ensure(recipe, tmp_path)
+    assert not recipe.folder(tmp_path).exists()
+
+
+def test_the_state_folder_belongs_to_its_owner_alone(tmp_path: Path) -> None:
+    state = State(tmp_path / "deep" / "local")
+    state.create()
+    assert stat.S_IMODE(state.folder.stat().st_mode) == 0o700
+    assert State(tmp_path / "deep" / "local").group == state.group != State(tmp_path / "other").group
+
+
+def test_two_commands_at_once_do_not_build_into_each_other(tmp_path: Path) -> None:
+    state = State(tmp_path / "local")
+    with state.locked(), pytest.raises(FogscaleError, match="another command is working"), state.locked():
+        pass
+    with state.locked():
+        assert list(tmp_path.iterdir()) == [tmp_path / ".local.lock"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_number_that_another_process_took_over_is_not_the_supervisor(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    assert state.supervisor() is None
+    mine = {"keeper": 1, "init": os.getpid(), "init_started": started(os.getpid())}
+    state.processes.write_text(json.dumps(mine))
+    assert state.supervisor() == os.getpid()
+    state.processes.write_text(json.dumps({**mine, "init_started": 1}))
+    assert state.supervisor() is None
+
+
+def test_asking_nodes_that_do_not_run_says_how_to_start_them(tmp_path: Path) -> None:
+    with pytest.raises(FogscaleError, match="fogscale testbed up"):
+        State(tmp_path).ask_supervisor({})
+    with pytest.raises(FogscaleError, match="fogscale testbed up"):
+        State(tmp_path).network()
+
+
+def test_a_folder_with_something_mounted_inside_is_not_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "rmtree", lambda _: pytest.fail("would have removed it"))
+    with pytest.raises(FogscaleError, match="something is mounted on /proc"):
+        remove_tree(Path("/proc"))
+
+
+def test_a_testbed_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> None:
+    with pytest.raises(FogscaleError, match="fogscale testbed up --testbed pi"):
+        manifest.read(tmp_path, "pi")
