@@ -14,7 +14,7 @@ from analysis.schema import RUNS, SAMPLES, check
 def with_demand(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) -> DataFrame:
     """Samples with offered_rate_per_s (mean over window_s around the sample), demand and supply.
 
-    The facts of the run that metrics need (duration_s, sla_response_s, kind_shares) come along.
+    The facts of the run that metrics need (duration_s, the objective, kind_shares) come along.
     """
     facts = check(runs, RUNS, "table runs").select(
         "run_id",
@@ -24,6 +24,7 @@ def with_demand(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) -> 
         "n_min",
         "n_max",
         "sla_response_s",
+        "sla_grace_s",
         "kind_shares",
     )
     known = check(samples, SAMPLES, "table samples").join(F.broadcast(facts), on="run_id", how="inner")
@@ -31,7 +32,7 @@ def with_demand(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) -> 
     supply = F.coalesce(F.try_element_at("replicas", F.col("operator")), F.lit(0))
     rated = _with_offered_rate(known.withColumn("supply", supply), window_s)
     demand = replicas_for(F.col("offered_rate_per_s"))
-    facts_kept = ("duration_s", "sla_response_s", "kind_shares")
+    facts_kept = ("duration_s", "sla_response_s", "sla_grace_s", "kind_shares")
     return rated.select(*SAMPLES.names, *facts_kept, "offered_rate_per_s", demand.alias("demand"), "supply")
 
 

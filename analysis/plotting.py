@@ -41,6 +41,11 @@ POLICY_COLOUR = _PolicyColours(
     thr_nlaware="#D55E00",
     mdl_nlunaware="#009E73",
     gesscale="#0072B2",
+    reactive="#CC6677",
+    proactive="#44AA99",
+    pure="#B8860B",
+    gw="#56B4E9",
+    ekf="#AA4499",
 )
 
 

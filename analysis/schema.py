@@ -40,6 +40,7 @@ RUNS = _struct(
     n_min=_COUNT,
     n_max=_COUNT,
     sla_response_s=_NUMBER,  # the objective: mean response times above it violate it; null: there is none
+    sla_grace_s=_NUMBER,  # how long after a reconfiguration a miss is no steady violation; null: 0
     kind_shares=MapType(_TEXT, _NUMBER),  # of all records, per kind that has a deadline
     variation=_TEXT,  # JSON, what a campaign varied
 )

@@ -7,11 +7,12 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -23,6 +24,10 @@ from controller.errors import FogscaleError, unknown
 from controller.journal import read as read_journal
 from controller.replay import differences
 from controller.run import execute, prepare, run_of
+from controller.testbeds.fog.command import testbed_app
+from workloads.command import workloads_app
+from workloads.importing.command import trace_app
+from workloads.producer.command import audit, produce
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +40,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-workloads_app = typer.Typer(help="Workloads: what they are, how fast they run, how they look.")
 app.add_typer(workloads_app, name="workloads")
+app.add_typer(trace_app, name="trace")
+app.add_typer(testbed_app, name="testbed")
+app.command()(produce)
+app.command()(audit)
 
 TESTBEDS = ("simulated",)
 
@@ -44,6 +52,13 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; an earlier jou
 Workload = Annotated[
     str | None, typer.Option(help="A workload's name, or a CSV of your own; default: the experiment's.")
 ]
+
+
+ExperimentFile = Annotated[
+    Path | None,
+    typer.Argument(help="Experiment file, or a paper's name; default: the paper that has the policies."),
+]
+ScenarioName = Annotated[str | None, typer.Option(help="Scenario of the experiment; default: its first.")]
 
 
 def main() -> None:
@@ -64,8 +79,23 @@ def _fail(message: str) -> None:
     sys.exit(2)
 
 
-def default_experiment() -> Path:
-    return Path(str(files("paper_figures.gesscale") / "experiment.yml"))
+def default_experiment(policies: Sequence[str] = ()) -> Path:
+    """That of the first paper which has all these policies; of Gesscale where none has."""
+    from paper_figures.published import papers
+
+    gesscale = Path(str(files("paper_figures.gesscale") / "experiment.yml"))
+    candidates = [gesscale, *(folder / "experiment.yml" for folder in papers())]
+    known = (path for path in candidates if set(policies) <= set(experiments.load(path).policies))
+    return next(known, gesscale)
+
+
+def _experiment(file: Path | None, policies: Sequence[str], scenario: str | None) -> experiments.Experiment:
+    """An experiment file, the one of a paper by its name, or by default that in which the policies belong."""
+    from paper_figures.published import papers
+
+    named = {folder.name: folder / "experiment.yml" for folder in papers()}
+    path = default_experiment(policies) if file is None else named.get(str(file), file)
+    return experiments.scenario_of(experiments.load(path), scenario)
 
 
 @app.command("policies")
@@ -85,102 +115,14 @@ def list_policies(as_json: Json = False) -> None:
         out.print(f"    [dim]needs: {', '.join(policy.needs) or 'nothing'}[/dim]\n", highlight=False)
 
 
-@workloads_app.callback(invoke_without_command=True)
-def list_workloads(context: typer.Context, as_json: Json = False) -> None:
-    """List every workload with its source, span, mean and peak rate as replayed."""
-    from workloads import catalog
-
-    if context.invoked_subcommand is not None:
-        return
-    rows = [_workload_row(name) for name in catalog.definitions()]
-    if as_json:
-        print(json.dumps(rows))
-        return
-    table = Table(box=None, header_style="bold")
-    for column, justify in (
-        ("workload", "left"),
-        ("span", "right"),
-        ("mean/s", "right"),
-        ("peak/s", "right"),
-    ):
-        table.add_column(column, justify=justify)  # type: ignore[arg-type]
-    table.add_column("source")
-    for row in rows:
-        table.add_row(
-            row["name"],
-            f"{row['span_s'] / 60:.0f} min",
-            f"{row['mean_per_s']:.0f}",
-            f"{row['peak_per_s']:.0f}",
-            row["source"],
-        )
-    out.print(table)
-
-
-@workloads_app.command("show")
-def show_workload(
-    name: Annotated[str, typer.Argument(help="A workload's name, or a CSV of your own.")],
-    plot: Annotated[Path | None, typer.Option(help="Draw it into this PNG or PDF.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Show one workload; --plot draws it."""
-    row = _workload_row(name)
-    if plot is not None:
-        from workloads import catalog
-        from workloads.plot import draw
-
-        workload = catalog.load(name)
-        try:
-            draw(workload.profile, workload.replay).savefig(plot)
-        except (OSError, ValueError) as error:
-            raise FogscaleError(
-                f"cannot draw into {plot}: {error}; name a .png or .pdf you can write"
-            ) from error
-    if as_json:
-        print(json.dumps(row))
-        return
-    for key, value in row.items():
-        out.print(
-            f"[bold]{key}[/bold]  {value:,.6g}"
-            if isinstance(value, float)
-            else f"[bold]{key}[/bold]  {value}"
-        )
-    if plot is not None:
-        out.print(f"drawn into {plot}")
-
-
-def _workload_row(name: str) -> dict[str, Any]:
-    from workloads import catalog
-    from workloads.replay import offered_rate_per_s, replay_span_s
-
-    workload = catalog.load(name)
-    rate_per_s = offered_rate_per_s(workload.profile, workload.replay, 60.0)
-    span_s = replay_span_s(workload.profile, workload.replay)
-    return {
-        "name": workload.name,
-        "source": workload.profile.source,
-        "start": workload.profile.start,
-        "span_s": span_s,
-        "records": workload.profile.total_records * workload.replay.copies * workload.replay.scale,
-        "mean_per_s": workload.profile.total_records
-        * workload.replay.copies
-        * workload.replay.scale
-        / span_s,
-        "peak_per_s": float(rate_per_s.max()),
-        "speed": workload.replay.speed,
-        "copies": workload.replay.copies,
-        "scale": workload.replay.scale,
-    }
-
-
 @app.command()
 def run(
-    file: Annotated[
-        Path | None, typer.Argument(help="Experiment file; default: that of the Gesscale paper.")
-    ] = None,
+    file: ExperimentFile = None,
     policy: Annotated[
         list[str] | None, typer.Option(help="Policies to run; default: all of the experiment.")
     ] = None,
     workload: Workload = None,
+    scenario: ScenarioName = None,
     seed: Annotated[
         list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
     ] = None,
@@ -195,7 +137,7 @@ def run(
     """Run an experiment; a run that was interrupted goes on where it stopped."""
     if testbed not in TESTBEDS:
         raise FogscaleError(unknown("testbed", testbed, TESTBEDS))
-    experiment = experiments.load(file or default_experiment())
+    experiment = _experiment(file, policy or [], scenario)
     runs = experiments.runs_of(experiment, policy or None, seed or None, workload)
     folders = []
     for number, each in enumerate(runs, start=1):
@@ -227,8 +169,9 @@ def analyze_folder(
 def compare(
     policies: Annotated[str, typer.Option(help="Two or more policies, separated by commas.")],
     workload: Workload = None,
+    scenario: ScenarioName = None,
     seeds: Annotated[int, typer.Option(min=2, help="How many seeds each policy runs with.")] = 20,
-    file: Annotated[Path | None, typer.Argument(help="Experiment file; default: that of Gesscale.")] = None,
+    file: ExperimentFile = None,
     results: Results = Path("results"),
     fresh: Fresh = False,
     as_json: Json = False,
@@ -237,7 +180,7 @@ def compare(
     chosen = [name.strip() for name in policies.split(",") if name.strip()]
     if len(set(chosen)) < 2:
         raise FogscaleError("name at least two different policies, e.g. --policies gesscale,thr_nlaware")
-    experiment = experiments.load(file or default_experiment())
+    experiment = _experiment(file, chosen, scenario)
     runs = experiments.runs_of(experiment, chosen, range(1, seeds + 1), workload)
     folder = results / "compare" / f"{'-'.join(chosen)}-{runs[0].workload_name}"
     with progress_bar(f"{len(runs)} runs", len(runs)) as progress:
@@ -254,10 +197,11 @@ def _published(
     """The paper's own table, if this is its experiment on its own workload."""
     from paper_figures.published import load, papers
 
-    folder = next((path for path in papers() if path.name == experiment.name), None)
+    paper, _, scenario = experiment.name.partition(".")
+    folder = next((path for path in papers() if path.name == paper), None)
     if folder is None or workload not in (None, experiment.workload.name):
         return None
-    return load(folder).table
+    return load(folder).tables.get(scenario)
 
 
 def _analyze(
@@ -298,7 +242,10 @@ def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]])
     pairs = list(combinations(policies, 2)) if len(set(metrics["seed"])) > 1 else []
     for a, b in pairs:
         table.add_column(f"p ({a} ≠ {b})", justify="right")
+    in_the_paper = {name for row in published.values() for name in row}
     for name, label in LABELS.items():
+        if metrics[name].isna().all() or (in_the_paper and name not in in_the_paper):
+            continue
         row = [f"{label.name} ({label.unit})" if label.unit else label.name]
         for policy in policies:
             row.append(label.text(metrics.loc[metrics["policy"] == policy, name].mean()))

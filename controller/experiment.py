@@ -12,9 +12,10 @@ from pydantic import BeforeValidator, Field
 
 from controller.errors import FogscaleError, unknown
 from controller.policies import policy_class
-from controller.settings import PositiveSeconds, Ratio, Settings, seconds_of, validated
+from controller.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of, validated
 from controller.testbeds.simulated.settings import Simulation
 from controller.topology import TopologySettings
+from workloads.replay import Arrivals
 
 Origin = Literal["published", "artifact", "measured", "derived", "assumed"]
 
@@ -30,6 +31,7 @@ class WorkloadSettings(Settings):
     speed: Annotated[float, Field(gt=0)] | None = None
     copies: Annotated[int, Field(ge=1)] | None = None
     scale: Annotated[float, Field(gt=0)] | None = None
+    arrivals: Arrivals | None = None  # by chance (poisson), or evenly
     operator: str | None = None  # None: the only operator without upstream
 
 
@@ -67,6 +69,7 @@ class Experiment(Settings):
     workload: WorkloadSettings
     simulation: Simulation
     sla_response_s: PositiveSeconds | None = None  # the objective for the mean response time, if there is one
+    sla_grace_s: Seconds = 0.0  # for so long after a reconfiguration a miss is no `steady` violation
     guards: Guards = {}
     policies: Annotated[dict[str, PolicySettings], Field(min_length=1)]
     scenarios: dict[Annotated[str, Field(pattern=r"^[\w-]+$")], Scenario] = {}
@@ -90,6 +93,7 @@ class Run(Settings):
     measured_operator: str
     simulation: Simulation
     sla_response_s: PositiveSeconds | None = None
+    sla_grace_s: Seconds = 0.0
     variation: dict[str, Any] = {}  # what a campaign varied, to group by
 
     @property
@@ -199,6 +203,7 @@ def _run(
         measured_operator=experiment.measured_operator,
         simulation=simulation,
         sla_response_s=experiment.sla_response_s,
+        sla_grace_s=experiment.sla_grace_s,
         variation=dict(variation),
     )
 

@@ -63,6 +63,7 @@ class Prepared:
             "n_min": operator.n_min,
             "n_max": operator.n_max or len(self.capacity_per_s[operator.name]),
             "sla_response_s": self.run.sla_response_s,
+            "sla_grace_s": self.run.sla_grace_s,
             "kind_shares": {name: kind.share for name, kind in self.run.simulation.kinds.items()},
             "arrivals": blake2b(b"".join(map(bytes, self.inputs.values())), digest_size=8).hexdigest(),
             "variation": self.run.variation,
@@ -112,6 +113,7 @@ def _inputs(
         speed=run.workload.speed or usual.speed,
         copies=run.workload.copies or usual.copies,
         scale=run.workload.scale or usual.scale,
+        arrivals=run.workload.arrivals or usual.arrivals,
     )
     inputs = {
         operator: arrivals(profile, replay, run.simulation.step_s, rng)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from pyspark.sql import SparkSession
 
 from controller.errors import FogscaleError
-from controller.experiment import Experiment
+from controller.experiment import Experiment, varied
 from controller.experiment import load as load_experiment
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.claims import JudgedClaim, judged_claims
@@ -90,8 +90,8 @@ def figures_folder(out: Path, paper: str) -> Path:
 
 
 def cases_of(source: Path, experiment: Experiment, published: Published, seeds: Sequence[int]) -> list[Case]:
-    """The experiment itself and its variations. Policies outside the published table (the ideal) are only
-    drawn, so one seed of them is enough."""
+    """The experiment itself, its variations and its sweeps. Policies outside the published table (the ideal)
+    are only drawn, so one seed of them is enough."""
     others = [policy for policy in experiment.policies if policy not in published.policies]
     cases = [Case(experiment, published.policies, seeds)]
     if others:
@@ -99,7 +99,10 @@ def cases_of(source: Path, experiment: Experiment, published: Published, seeds: 
     for variation in published.variations:
         changed = varied_experiment(source, experiment, variation, {})
         policies = variation.policies or published.policies
-        cases.append(Case(changed, policies, seeds, variation.name))
+        cases.append(Case(changed, policies, seeds[: variation.seeds], variation.name))
+    for sweep in published.sweeps:
+        for name, changes in sweep.points():
+            cases.append(Case(varied(experiment, changes), published.policies, seeds[: sweep.seeds], name))
     return cases
 
 

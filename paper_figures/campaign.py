@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,9 +77,11 @@ def paper_module(folder: Path, stem: str) -> ModuleType | None:
     assert spec is not None
     assert spec.loader is not None  # the file exists and is Python
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their own module up there
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # a dropped file can fail in any way; the user needs to know which one it was
+        del sys.modules[spec.name]
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise FogscaleError(f"{path} cannot be imported ({reason}): fix or remove it") from error
     return module

@@ -149,6 +149,7 @@ def variations_table(metrics: pd.DataFrame, published: Published, level: float) 
         rows.append(
             {
                 "Assumption": title,
+                "Seeds": int(runs["seed"].nunique()),
                 "Orders that agree": counts["agree"],
                 "Disagree": counts["disagree"],
                 "Not significant": counts["not_significant"],
@@ -181,7 +182,8 @@ def _value_text(value: Any) -> str:
         return ", ".join(f"{key} {_value_text(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         distinct = dict.fromkeys(
-            item["name"] if isinstance(item, Mapping) else _value_text(item) for item in value
+            item["name"] if isinstance(item, Mapping) and "name" in item else _value_text(item)
+            for item in value
         )
         return ", ".join(distinct)
     if isinstance(value, bool):

@@ -6,7 +6,7 @@ One YAML file per paper, validated, so that orders and claims are computed by co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise, product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -70,7 +70,34 @@ class Variation(Settings):
     changes: dict[str, Any] = Field(default_factory=dict)  # by dotted path
     calibration: dict[str, Any] = Field(default_factory=dict)  # arguments of the paper's calibration
     policies: tuple[Policy, ...] | None = None  # None: all of the published table
+    seeds: Annotated[int, Field(ge=1)] | None = None  # the first so many; None: all
     repeated_over_sets: bool = True  # also part of the sensitivity study
+
+
+class Axis(Settings):
+    """What a sweep varies: one value for all these settings at a time."""
+
+    paths: Annotated[tuple[str, ...], Field(min_length=1)]  # dotted
+    values: Annotated[tuple[float, ...], Field(min_length=1)]
+
+
+class Sweep(Settings):
+    """The experiment at every point of a grid. Its runs are in metrics.parquet, as variations that are called
+    after the sweep and the point, `thresholds/0.4/0.8`, for a table of the paper to read."""
+
+    name: Annotated[str, Field(pattern=r"^\w+$")]
+    axes: Annotated[tuple[Axis, ...], Field(min_length=1)]
+    ascending: bool = False  # only points whose values rise from each axis to the next
+    seeds: Annotated[int, Field(ge=1)] = 1  # the first so many
+
+    def points(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for values in product(*(axis.values for axis in self.axes)):
+            if self.ascending and any(b <= a for a, b in pairwise(values)):
+                continue
+            changes = {
+                path: value for axis, value in zip(self.axes, values, strict=True) for path in axis.paths
+            }
+            yield "/".join([self.name, *(f"{value:g}" for value in values)]), changes
 
 
 class Doubt(Settings):
@@ -111,6 +138,7 @@ class Published(Settings):
     claims: tuple[Claim, ...] = ()
     variations: tuple[Variation, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Published:
@@ -171,9 +199,9 @@ class Published(Settings):
 
 
 def load(folder: Path) -> Published:
-    """published.yml of a paper's folder, with variations.yml and doubts.yml where it has them."""
+    """published.yml of a paper's folder, with variations.yml, doubts.yml and sweeps.yml where it has them."""
     values = _read(folder / "published.yml")
-    for key in ("variations", "doubts"):
+    for key in ("variations", "doubts", "sweeps"):
         path = folder / f"{key}.yml"
         if path.exists():
             values[key] = _read(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -34,7 +35,15 @@ def load(name_or_path: str, /, **parameters: Any) -> Workload:
     if name_or_path.lower().endswith(".csv"):
         if parameters:
             raise FogscaleError(f"{name_or_path}: a CSV takes no parameters, but got {', '.join(parameters)}")
-        return csv_workload(name_or_path)
+        return csv_workload.load(path=name_or_path)
+    if (Path(name_or_path) / "trace.json").is_file():
+        from workloads.importing.trace import trace_workload  # Arrow is heavy
+
+        if parameters:
+            raise FogscaleError(
+                f"{name_or_path}: a trace takes no parameters, but got {', '.join(parameters)}"
+            )
+        return trace_workload(name_or_path)
     known = definitions()
     if name_or_path not in known:
         message = unknown("workload", name_or_path, known)

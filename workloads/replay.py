@@ -1,4 +1,4 @@
-"""A rate profile replayed: how many records arrive in each step of the run, with seeded Poisson arrivals.
+"""A rate profile replayed: how many records arrive in each step of the run, by chance (Poisson) or evenly.
 
 Trace time is the profile's own; replay time is the run's: at speed 10, one replay second holds ten trace
 seconds.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,15 @@ from workloads.profile import FloatArray, RateProfile
 MOST_STEPS = 50_000_000  # a year and a half of seconds; more would not fit into memory
 MOST_RECORDS_PER_STEP = 1e15  # far beyond any testbed, and still counted exactly by a float
 
+Arrivals = Literal["poisson", "even"]
+
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
     speed: float = 1.0  # trace seconds per replay second
     copies: int = 1  # identical records that arrive together for each record of the trace
     scale: float = 1.0  # share of the trace's records that is replayed; above 1, more than the trace has
+    arrivals: Arrivals = "poisson"  # even: as a load generator sends, one after another at equal distances
 
     def __post_init__(self) -> None:
         for name, value in (("speed", self.speed), ("scale", self.scale)):
@@ -52,7 +56,16 @@ def arrivals(
     profile: RateProfile, settings: ReplaySettings, step_s: float, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """Records that arrive in each step. A share of a Poisson stream is one too, so scale only thins it."""
-    return rng.poisson(_expected_records(profile, settings, step_s)) * np.int64(settings.copies)
+    expected = _expected_records(profile, settings, step_s)
+    if settings.arrivals == "even":
+        return _evenly(expected, float(rng.random())) * np.int64(settings.copies)
+    return rng.poisson(expected) * np.int64(settings.copies)
+
+
+def _evenly(expected: FloatArray, phase: float) -> npt.NDArray[np.int64]:
+    """A record whenever the expected total passes a whole number; the first comes after a random part of the
+    distance between two. The total is never off by more than one."""
+    return np.diff(np.floor(np.cumsum(expected) + phase), prepend=0.0).astype(np.int64)
 
 
 def _expected_records(profile: RateProfile, settings: ReplaySettings, step_s: float) -> FloatArray:

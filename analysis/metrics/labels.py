@@ -53,6 +53,18 @@ LABELS: Mapping[str, Label] = {
     "late_records": Label("Late records", "1000", 2, "Records that missed their deadline", scale=1e-3),
     "violation_timeshare": Label("Objective missed", "% of time", 2, "Share of time in which it was missed"),
     "violations": Label("Violations", "", 1, "How often the objective began to be missed"),
+    "steady_violation_timeshare": Label(
+        "Objective missed, restarts aside",
+        "% of time",
+        2,
+        "Share of time in which it was missed, not counting the grace after a reconfiguration",
+    ),
+    "steady_violations": Label(
+        "Violations, restarts aside",
+        "",
+        1,
+        "How often the objective began to be missed outside the grace after a reconfiguration",
+    ),
     "processed_ratio": Label(
         "Processed in time",
         "%",

@@ -7,6 +7,7 @@ is not decided on: without a metric nothing goes down, and nothing at all happen
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from math import isnan
 from typing import Literal, Protocol
 
@@ -156,9 +157,9 @@ class FilteredThreshold:
         return requested + direction, said(loads)
 
     def _estimate(self, operator: str, kind: str, loads: list[float]) -> None:
-        for metric, load in zip(METRICS, loads, strict=True):
+        for name, load in zip(_estimate_names(operator, kind), loads, strict=True):
             if not isnan(load):
-                self.estimates[f"{operator}.{metric}_{kind}_ratio"] = load
+                self.estimates[name] = load
 
     def _kept(self, requested: int, why: str) -> tuple[int, str]:
         self.why_kept = why
@@ -174,6 +175,11 @@ class FilteredThreshold:
         }
         reasons = [f"{name} {instances}, as in the last run" for name, instances in target.items()]
         return resize_plan(observation, target, reasons, self.choose) if target else None
+
+
+@cache
+def _estimate_names(operator: str, kind: str) -> tuple[str, ...]:
+    return tuple(f"{operator}.{metric}_{kind}_ratio" for metric in METRICS)
 
 
 def said(loads: list[float]) -> str:

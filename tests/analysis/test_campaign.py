@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark import cloudpickle
 
-from analysis.campaign import _batch, _packed, _task_count, run_campaign
+from analysis.campaign import _batch, _task_count, run_campaign
 from analysis.metrics import metrics_by_run
-from analysis.spark import java_home
+from analysis.shipping import packed
 from controller.cli import default_experiment
 from controller.errors import FogscaleError
 from controller.experiment import load, runs_of
 from controller.model import Sample
 from controller.run import simulate
+from tests.support.cluster import standalone_cluster
 
 # The workers do not have the tests: what is defined here travels by value.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -123,61 +121,11 @@ def test_a_run_without_samples_is_still_a_run():
 # A real cluster --------------------------------------------------------------------------------------------
 
 
-class Daemon:
-    """A Spark daemon on loopback, with a log to read its readiness from."""
-
-    def __init__(self, log: Path, name: str, *arguments: str) -> None:
-        launcher = Path(pyspark.__file__).parent / "bin" / "spark-class"
-        environment = os.environ | {
-            "JAVA_HOME": str(java_home()),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_LOCAL_DIRS": str(log.parent),
-            "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "SPARK_PUBLIC_DNS": "127.0.0.1",
-        }
-        self.log = log
-        with log.open("w") as output:
-            self.process = subprocess.Popen(
-                [launcher, f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", *arguments],
-                env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            )  # fmt: skip
-
-    def wait_for(self, pattern: str, deadline_s: float = 90) -> str:
-        end = time.monotonic() + deadline_s
-        while time.monotonic() < end and self.process.poll() is None:
-            if found := re.search(pattern, self.log.read_text()):
-                return found[0]
-            time.sleep(0.1)
-        raise AssertionError(f"no {pattern} in the log:\n{self.log.read_text()[-2000:]}")
-
-    def stop(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a standalone master with one worker of one core."""
-    tmp_path = tmp_path_factory.mktemp("cluster")
-    daemons = []
-    try:
-        master = Daemon(tmp_path / "master.log", "master.Master", "--port", "0", "--webui-port", "0")
-        daemons.append(master)
-        address = master.wait_for(r"spark://127\.0\.0\.1:\d+")
-        master.wait_for("I have been elected leader")
-        folder = ("--work-dir", str(tmp_path / "work"), "--cores", "1", "--memory", "1g", "--webui-port", "0")
-        worker = Daemon(tmp_path / "worker.log", "worker.Worker", *folder, address)
-        daemons.append(worker)
-        worker.wait_for("Successfully registered with master")
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as address:
         yield address
-    finally:
-        for daemon in reversed(daemons):
-            daemon.stop()
 
 
 DRIVER = """
@@ -250,7 +198,7 @@ def test_the_package_archive_holds_code_and_data():
     import io
     import zipfile
 
-    names = zipfile.ZipFile(io.BytesIO(_packed())).namelist()
+    names = zipfile.ZipFile(io.BytesIO(packed())).namelist()
     assert "controller/model.py" in names
     assert "analysis/schema.py" in names
     assert not [name for name in names if "__pycache__" in name]

@@ -28,7 +28,10 @@ HELD = (
 )
 
 
-ADDED = ("begin_s", "end_s", "next_offered", "last_response_mean_ms", "done_s", "finished")
+ADDED = (
+    "begin_s", "end_s", "next_offered", "last_response_mean_ms", "change_s", "steady_s", "last_steady_s",
+    "done_s", "finished",
+)  # fmt: skip
 
 
 def held_by_hand(spark):
@@ -84,7 +87,7 @@ def test_of_samples_at_one_instant_the_last_holds(spark):
     assert row.accuracy_o == 0.5  # 2 instead of 1 from 50 to 100 s; the 5 held for no time at all
 
 
-# Service and instances: T = 100 s, objective 0.1 s, images (99 %) and queries (1 %) -----------------------------
+# Service and instances: T = 100 s, objective 0.1 s, images (99 %) and queries (1 %)
 
 SERVED = [
     # time, offered, response, late images, late queries, time of images, of queries, standby, allocated
@@ -110,7 +113,7 @@ def served(runs_table, samples_table):
             "time_in_job_s": {"image": image_s, "query": query_s},
             "standby": standby,
             "allocated": allocated,
-        }  # fmt: skip
+        }
         for time_s, offered, response_ms, images, queries, image_s, query_s, standby, allocated in SERVED
     ]
     shares = {"image": 0.99, "query": 0.01}
@@ -135,6 +138,29 @@ def test_an_objective_is_missed_for_a_share_of_time(runs_table, samples_table):
     row = served(runs_table, samples_table)
     assert row.violation_timeshare == pytest.approx(40.0)
     assert row.violations == 2
+
+
+def test_what_a_reconfiguration_costs_is_told_apart_from_what_it_came_too_late_for(runs_table, samples_table):
+    """Missed from 10 to 90 s; a reconfiguration begins at 20 s and has a grace of 50 s."""
+    rows = [
+        {
+            "time_s": time_s,
+            "offered_records": 10,
+            "processed_records": 10,
+            "lag_records": 0,
+            "replicas": {"map": 1},
+            "reconfigurations": int(time_s >= 20),
+            "response_mean_ms": 200.0 if 10 <= time_s < 90 else 50.0,
+        }
+        for time_s in (0.0, 10.0, 20.0, 40.0, 70.0, 90.0, 100.0)
+    ]
+    runs = runs_table({"sla_response_s": 0.1, "sla_grace_s": 50.0})
+    row = metrics_by_run(samples_table(rows), runs).collect()[0]
+    assert (row.violation_timeshare, row.violations) == (80.0, 1)
+    assert row.steady_violation_timeshare == pytest.approx(10 + 20)  # 10-20 s and 70-90 s
+    assert row.steady_violations == 2
+    without = metrics_by_run(samples_table(rows), runs_table({"sla_response_s": 0.1})).collect()[0]
+    assert (without.steady_violation_timeshare, without.steady_violations) == (80.0, 1)
 
 
 def test_all_that_is_allocated_is_paid_for(runs_table, samples_table):

@@ -31,6 +31,25 @@ def test_steps_scatter_like_a_poisson_stream():
     assert abs(dispersion - 1) < 5 * np.sqrt(np.mean(2 + 1 / mean) / len(mean))
 
 
+def test_even_arrivals_keep_equal_distances():
+    """10/s in steps of 0.5 s are 5 each; 7.5 a step alternate between 7 and 8."""
+    assert set(draw(FLAT, step_s=0.5, arrivals="even").tolist()) == {5}
+    assert set(draw(FLAT, step_s=0.75, arrivals="even").tolist()) == {7, 8}
+
+
+@given(step_s=st.floats(0.1, 30), seed=st.integers(0, 99), speed=st.floats(0.5, 20))
+def test_even_arrivals_are_never_off_by_more_than_one(step_s, seed, speed):
+    counts = draw(FLAT, step_s=step_s, seed=seed, speed=speed, arrivals="even")
+    expected = offered_rate_per_s(FLAT, ReplaySettings(speed=speed), step_s) * step_s
+    assert np.abs(np.cumsum(counts) - np.cumsum(expected)).max() <= 1 + 1e-6
+
+
+def test_even_arrivals_begin_at_another_moment_with_another_seed():
+    slow = RateProfile("slow", "written by the test", np.full(10, 1.0), 10.0)  # one record in 10 s
+    firsts = {int(np.argmax(draw(slow, seed=seed, arrivals="even"))) for seed in range(20)}
+    assert len(firsts) > 5
+
+
 def test_copies_arrive_together():
     once, thrice = draw(TAXI, speed=10), draw(TAXI, speed=10, copies=3)
     np.testing.assert_array_equal(thrice, 3 * once)

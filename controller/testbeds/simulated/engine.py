@@ -158,7 +158,7 @@ class Engine:
         lost_per_s = latency_free_per_s - capacity_per_s
         return Replicas(
             nodes,
-            tuple(f"{name}-{node}-{position}" for position, node in enumerate(nodes)),
+            _instance_ids(name, nodes),
             capacity_per_s,
             capacity_per_s + simulation.cpu_idle_in_latency_ratio * lost_per_s,
             station,
@@ -215,6 +215,12 @@ class Engine:
     def replicas_running(self, i: int) -> int:
         serves = self._all_serve_from <= self.step or self._serves_from[i] <= self.step
         return len(self.placed[i].nodes) if serves else 0
+
+    def instances_alive(self, i: int) -> int:
+        """Processes that can be asked: a restarting job has none, but what hands state over is there."""
+        if self.simulation.reconfiguration.style == "boot":
+            return len(self.placed[i].nodes)
+        return self.replicas_running(i)
 
     def counters(self, step: int) -> Counters:
         """Cumulative truth at a step, now or within the metrics' window before."""
@@ -506,6 +512,16 @@ class Engine:
     def limit_of(self, row: int) -> tuple[float, int]:
         """The most that an entry may bring in a second, and the operator that says so."""
         return self._limits_per_s[row], self._slowest[row]
+
+
+def _instance_ids(name: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """Numbered node by node: whoever joins or leaves elsewhere, an instance keeps its name."""
+    numbers: dict[str, int] = {}
+    ids = []
+    for node in nodes:
+        number = numbers[node] = numbers.get(node, -1) + 1
+        ids.append(f"{name}-{node}-{number}")
+    return tuple(ids)
 
 
 def _from(first: Floats, following: Floats | NDArray[np.bool_]) -> Floats:

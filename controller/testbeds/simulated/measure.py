@@ -6,6 +6,7 @@ Plain floats on purpose: a job has a handful of operators, for which arrays cost
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice, repeat
 from typing import NamedTuple
 
 from numpy.random import Generator
@@ -28,17 +29,17 @@ def operator_metrics(
         for rate_per_s, placed in zip(throughput_per_s, engine.placed, strict=True)
     ]
     pressure = _back_pressure(engine, since, now, input_per_s, busy)
-    replicas = [engine.replicas_running(i) for i in range(len(engine.operators))]
+    replicas = [engine.instances_alive(i) for i in range(len(engine.operators))]
     instances = sum(replicas)
-    off, cpu_off = _factors(noise, rng, 4 * len(replicas) + instances, len(replicas) + instances)
-    readers = Readers(noise, rng, off, cpu_off)
+    readers = Readers.of(noise, rng, meters=4 * len(replicas) + instances, gauges=len(replicas) + instances)
+    off = readers.off
 
     seen: dict[str, OperatorMetrics] = {}
     for i, (name, placed) in enumerate(zip(engine.dag.names, engine.placed, strict=True)):
         input_seen, throughput_seen = input_per_s[i] * next(off), throughput_per_s[i] * next(off)
         busy_seen, pressure_seen = min(1.0, busy[i] * next(off)), min(1.0, pressure[i] * next(off))
-        cpu_factor = next(cpu_off)
         if replicas[i] == 0:  # no process to ask; Kafka still knows what was offered and what waits
+            next(readers.cpu_factor)
             seen[name] = OperatorMetrics(input_rate_per_s=input_seen, queue_records=backlog[i])
             continue
         wait_s = 0.0 if placed.station is None else placed.station.wait_s(throughput_per_s[i])
@@ -54,7 +55,7 @@ def operator_metrics(
             true_rate_per_s=throughput_seen / busy_seen if busy_seen > 0 else None,
             back_pressure_ratio=pressure_seen,
             busy_ratio=busy_seen,
-            cpu_ratio=readers.cpu(load.cpu, cpu_factor),
+            cpu_ratio=readers.cpu(load.cpu, next(readers.cpu_factor)),
             memory_ratio=readers.memory(load.memory),
             # Besides the backlog there are those that wait by chance (Little's law).
             queue_records=readers.queue(backlog[i] + throughput_per_s[i] * wait_s),
@@ -74,28 +75,51 @@ class Load(NamedTuple):
 
 
 class Readers(NamedTuple):
-    """Reads true values as a monitoring system would, noise included."""
+    """Reads true values as a monitoring system would. By how much each reading is off is drawn at once, and
+    only where there is noise: thousands of small draws would take most of a run."""
 
-    noise: Noise
-    rng: Generator
-    off: Iterator[float]
-    cpu_off: Iterator[float]
+    off: Iterator[float]  # factors of meters, which average
+    cpu_factor: Iterator[float]  # of the CPU gauge
+    cpu_shift: Iterator[float]
+    memory_factor: Iterator[float]
+    queue_factor: Iterator[float]
+
+    @classmethod
+    def of(cls, noise: Noise, rng: Generator, meters: int, gauges: int) -> Readers:
+        kinds = (
+            (noise.relative, meters),
+            (noise.cpu_relative, gauges),
+            (noise.cpu_absolute, gauges),
+            (noise.memory_relative, gauges),
+            (noise.queue_relative, gauges),
+        )
+        draws = iter(rng.standard_normal(sum(readings for spread, readings in kinds if spread > 0)).tolist())
+        off, cpu_factor, cpu_shift, memory_factor, queue_factor = (
+            [spread * draw for draw in islice(draws, readings)] if spread > 0 else None
+            for spread, readings in kinds
+        )
+        return cls(
+            _factors(off),
+            _factors(cpu_factor),
+            repeat(0.0) if cpu_shift is None else iter(cpu_shift),
+            _factors(memory_factor),
+            _factors(queue_factor),
+        )
 
     def cpu(self, ratio: float, factor: float) -> float:
-        if self.noise.cpu_absolute > 0:
-            ratio = max(0.0, ratio + self.noise.cpu_absolute * float(self.rng.standard_normal()))
-        return min(1.0, ratio * factor)
+        read = (ratio + next(self.cpu_shift)) * factor
+        return 0.0 if read < 0.0 else 1.0 if read > 1.0 else read
 
     def memory(self, ratio: float | None) -> float | None:
-        if ratio is None or self.noise.memory_relative == 0:
-            return ratio
-        factor = 1.0 + self.noise.memory_relative * float(self.rng.standard_normal())
-        return min(1.0, max(0.0, ratio * factor))
+        return None if ratio is None else min(1.0, ratio * next(self.memory_factor))
 
     def queue(self, records: float) -> float:
-        if self.noise.queue_relative == 0:
-            return records
-        return records * max(0.0, 1.0 + self.noise.queue_relative * float(self.rng.standard_normal()))
+        return records * next(self.queue_factor)
+
+
+def _factors(errors: list[float] | None) -> Iterator[float]:
+    """A reading is off by its error, but never negative."""
+    return repeat(1.0) if errors is None else iter([error + 1.0 if error > -1.0 else 0.0 for error in errors])
 
 
 def memory_ratio(memory: Memory | None, busy: float, waiting_records: float) -> float | None:
@@ -108,17 +132,6 @@ def memory_ratio(memory: Memory | None, busy: float, waiting_records: float) -> 
 
 def _share(rate_per_s: float, capacity_per_s: float) -> float:
     return min(1.0, max(0.0, rate_per_s / capacity_per_s)) if capacity_per_s > 0 else 0.0
-
-
-def _factors(
-    noise: Noise, rng: Generator, meters: int, gauges: int
-) -> tuple[Iterator[float], Iterator[float]]:
-    """By how much each reading is off, for meters that average and for the CPU gauge."""
-    draws = rng.standard_normal(meters + gauges).tolist()
-    relative, cpu_relative = noise.relative, noise.cpu_relative
-    off = [max(0.0, 1.0 + relative * draw) for draw in draws[:meters]]
-    cpu_off = [max(0.0, 1.0 + cpu_relative * draw) for draw in draws[meters:]]
-    return iter(off), iter(cpu_off)
 
 
 def _back_pressure(
@@ -149,7 +162,7 @@ def _instances(placed: Replicas, load: Load, readers: Readers) -> tuple[Instance
     """Records are dealt out evenly, so instances differ by what measuring adds."""
     instances = []
     for instance_id, node in zip(placed.instance_ids, placed.nodes, strict=True):
-        factor = next(readers.cpu_off)
+        factor = next(readers.cpu_factor)
         instances.append(
             InstanceMetrics(
                 instance_id,

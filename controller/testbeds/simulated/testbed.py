@@ -33,7 +33,7 @@ from controller.model import (
 )
 from controller.network import RttScaled
 from controller.placement import free_nodes
-from controller.testbeds.simulated.engine import Engine
+from controller.testbeds.simulated.engine import Counters, Engine
 from controller.testbeds.simulated.faults import (
     FailedSavepoint,
     LostMetrics,
@@ -84,6 +84,7 @@ class SimulatedTestbed:
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._ticket = count()
         self._window_steps = round(simulation.metric_window_s / simulation.step_s)
+        self._counters: dict[int, Counters] = {}  # as far back as the metrics' window reaches
         self._last_seen: _Seen | None = None
         self._orphaned: dict[str, tuple[str, ...]] = {}  # replicas that went down with their node
         for edge_s in sorted({edge for fault in simulation.faults for edge in fault.edges_s}):
@@ -185,8 +186,8 @@ class SimulatedTestbed:
             return _Seen(None, {name: OperatorMetrics() for name in engine.dag.names}, None, None)
         if engine.time_s < self._settled_s:
             noise = noise.while_settling()
-        since = engine.counters(max(0, engine.step - self._window_steps))
-        operators = operator_metrics(engine, since, engine.counters(engine.step), noise, self._noise_rng)
+        since = self._counters_at(max(0, engine.step - self._window_steps))
+        operators = operator_metrics(engine, since, self._counters_at(engine.step), noise, self._noise_rng)
         for name, nodes in self._booting.items():
             if nodes:
                 boots = tuple(
@@ -197,6 +198,16 @@ class SimulatedTestbed:
         response_ms = engine.slowest_way_ms([seen.response_time_ms for seen in operators.values()])
         self._last_seen = _Seen(engine.time_s, operators, self._lag_seen(operators), response_ms)
         return self._last_seen
+
+    def _counters_at(self, step: int) -> Counters:
+        """Where a window begins, one has usually ended before: the past is looked up only once."""
+        known = self._counters.get(step)
+        if known is None:
+            known = self._counters[step] = self._engine.counters(step)
+            oldest = next(iter(self._counters))
+            if oldest < self._engine.step - self._window_steps:
+                del self._counters[oldest]
+        return known
 
     def _lag_seen(self, operators: Mapping[str, OperatorMetrics]) -> float:
         queues = [seen.queue_records or 0.0 for seen in operators.values()]

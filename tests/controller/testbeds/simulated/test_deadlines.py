@@ -162,6 +162,30 @@ def test_an_operator_stands_still_when_an_instance_leaves():
     assert silent_seconds(job, 40) == 4
 
 
+def test_instances_that_hand_state_over_can_still_be_asked():
+    """Filters per instance must not take a pause for an end."""
+    job = simulated(constant(50, 100), map_nodes=["fog1", "fog2"], reconfiguration=BOOT)
+    job.wait(20)
+    job.apply(Plan(placed("fog1")))
+    job.wait(1)
+    seen = job.observe()
+    assert seen.placement["map"] == ()
+    assert [one.id for one in seen.operators["map"].instances] == ["map-fog1-0"]
+
+
+def test_an_instance_keeps_its_name_when_one_before_it_joins_later():
+    """fog2 and fog3 boot together; whichever is ready first is called the same afterwards."""
+    boot = {"style": "boot", "duration_s": [5, 25]}
+    job = simulated(constant(50, 100), map_nodes=["fog1"], reconfiguration=boot)
+    job.apply(Plan(placed("fog1", "fog2", "fog3")))
+    names = set()
+    for _ in range(30):
+        job.wait(1)
+        seen = job.observe().operators["map"].instances
+        names |= {one.id for one in seen if one.state == "running"}
+    assert names == {"map-fog1-0", "map-fog2-0", "map-fog3-0"}
+
+
 @pytest.mark.parametrize(
     ("reconfiguration", "message"),
     [

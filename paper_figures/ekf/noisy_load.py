@@ -1,0 +1,69 @@
+"""The load of Figures 3 and 4: a trend with noise, and thresholds that scale operators one by one.
+
+The figures' data are not published; they show the idea, on a load that no number of operators changes. Ours:
+three slow waves of demand, read twice a second with the noise that the experiment assumes, shared by the
+operators that run at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.plotting import PAGE_WIDTH_IN, POLICY_COLOUR
+from controller.experiment import load as load_experiment
+from controller.models.kalman import KalmanFilters, KalmanSettings
+from paper_figures.ekf.panels import HIGH_RATIO, LOW_RATIO, draw_instances, draw_load, draw_thresholds
+
+SPAN_S, STEP_S = 240.0, 0.5
+SEED = 1
+
+
+def demand(times_s: np.ndarray) -> np.ndarray:
+    """In units of what one operator can do: up and down between 1 and 4, as in the figures."""
+    return 2.4 + 1.3 * np.sin(2 * np.pi * times_s / 160 - 1.3) + 0.25 * np.sin(2 * np.pi * times_s / 37)
+
+
+def scaled(filtered: bool) -> pd.DataFrame:
+    """Operators that thresholds ask for, on what is measured or on what one Kalman filter makes of it."""
+    experiment = load_experiment(Path(__file__).parent / "experiment.yml")
+    noise = experiment.simulation.noise.cpu_absolute
+    rng = np.random.default_rng(SEED)
+    times_s = np.arange(0.0, SPAN_S, STEP_S)
+    settings = KalmanSettings((noise**2,), dead_time_s=2.0, ease_in_s=0.0, system_noise_floor=1e-4)
+    filters, operators, rows = KalmanFilters(settings), 2, []
+    for time_s, wanted in zip(times_s, demand(times_s), strict=True):
+        measured = max(0.0, wanted / operators + noise * rng.standard_normal())
+        estimate = float(filters.step(float(time_s), ("all",), np.array([[measured]]), [0.0])[0, 0])
+        load = estimate if filtered and np.isfinite(estimate) else measured
+        rows.append((time_s, measured, load, operators))
+        change = int(load > HIGH_RATIO) - int(load < LOW_RATIO and operators > 1)
+        if change:
+            filters.divide(operators / (operators + change))
+            operators += change
+    return pd.DataFrame(rows, columns=["time_s", "measured_ratio", "load_ratio", "operators"])
+
+
+def operations(run: pd.DataFrame) -> int:
+    return int((run["operators"].diff().fillna(0) != 0).sum())
+
+
+def draw(run: pd.DataFrame, filtered: bool) -> Figure:
+    figure = Figure(figsize=(PAGE_WIDTH_IN, 2.9))
+    load, operators = figure.subplots(2, 1, sharex=True, height_ratios=[1.5, 1.0])
+    colour = POLICY_COLOUR["ekf" if filtered else "pure"]
+    if filtered:
+        draw_load(
+            load, run["time_s"], run["measured_ratio"], color="#C5CAD0", linewidth=0.8, label="measured"
+        )
+    label = "filtered" if filtered else "measured"
+    draw_load(load, run["time_s"], run["load_ratio"], color=colour, linewidth=1.0, label=label)
+    draw_thresholds(load)
+    load.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.1)
+    draw_instances(operators, run["time_s"], run["operators"], colour)
+    operators.set(xlabel="Time (s)", ylabel="Operators", xlim=(0, SPAN_S))
+    operators.set_title(f"{operations(run)} scaling operations", fontsize=7)
+    return figure

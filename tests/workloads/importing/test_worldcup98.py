@@ -1,0 +1,98 @@
+"""Binary logs of the World Cup: every bit where it belongs, and damaged files as far as they go."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+
+from tests.support.imports import events_of, import_files, quarantine_of
+from workloads.importing.streams import parts_of
+from workloads.importing.worldcup98 import record_batches
+
+START_S = 897_516_000  # 10 June 1998, 22:00 GMT
+FIRST_REAL = bytes.fromhex("3548ed690000872800000c88000060a000420160")
+
+
+def record(stamp_s, client=1, item=2, size=3, method=0, status=0x42, kind=1, server=0x60):
+    return struct.pack(">IIIIBBBB", stamp_s, client, item, size, method, status, kind, server)
+
+
+def log(count, start_s=START_S):
+    rng = np.random.default_rng(count)
+    steps = np.cumsum(rng.integers(0, 2, count)) + start_s
+    return b"".join(record(int(stamp), int(rng.integers(1, 50)), n) for n, stamp in enumerate(steps))
+
+
+@pytest.mark.parametrize("name", ["log.bin", "log.gz"])
+def test_batches_hold_what_struct_reads(tmp_path, name):
+    content = (
+        log(70_000) + FIRST_REAL + record(0xFFFFFFFF, 0xFFFFFFFE, 0x80000000, 0xFFFFFFFF, 255, 255, 254, 253)
+    )
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    rows = [
+        tuple(row.values())
+        for part in parts_of(path, 5, 400_000, 20)
+        for batch in record_batches(part)
+        for row in batch.to_pylist()
+    ]
+    expected = [
+        (5, 20 * number, *values, None, None)
+        for number, values in enumerate(struct.iter_unpack(">IIIIBBBB", content))
+    ]
+    assert rows == expected
+
+
+@pytest.mark.spark
+def test_the_bits_of_a_record_are_taken_apart(spark, tmp_path):
+    path = tmp_path / "wc_day5_1"
+    odd = record(893971818, 7, 8, 0xFFFFFFFF, 2, 0x80 | 13, 0, 0x25)
+    path.write_bytes(FIRST_REAL + odd)
+    manifest = import_files(spark, "worldcup98", [path], tmp_path / "trace")
+    assert (manifest["start"], manifest["span_s"]) == ("1998-04-30T21:30:17+00:00", 2)
+    first, second = (
+        events_of(tmp_path / "trace").drop(columns=["reason", "file", "position", "raw"]).to_dict("records")
+    )
+    assert first | {"event_time": None} == {
+        "event_time": None, "client": 34600, "object": 3208, "size_bytes": 24736, "method": "GET",
+        "status": 200, "version": "HTTP/1.0", "type": "IMAGE", "region": "Paris", "server": 0,
+    }  # fmt: skip
+    assert np.isnan(second.pop("size_bytes"))
+    assert second | {"event_time": None} == {
+        "event_time": None, "client": 7, "object": 8, "method": "POST", "status": 304, "version": "HTTP/1.1",
+        "type": "HTML", "region": "Plano", "server": 5,
+    }  # fmt: skip
+
+
+@pytest.mark.spark
+def test_damage_is_quarantined_and_stops_nothing(spark, tmp_path):
+    """A half record, a gzip cut in mid-record, an empty file, and a stamp of another year."""
+    content = log(3000)
+    half, cut, empty, stray = (tmp_path / name for name in ("half.bin", "cut.gz", "empty.gz", "stray"))
+    half.write_bytes(content[: 20 * 500 + 7])
+    compressed = gzip.compress(content)
+    cut.write_bytes(compressed[: len(compressed) // 2])
+    empty.write_bytes(gzip.compress(b""))
+    stray.write_bytes(content[: 20 * 900] + record(START_S - 365 * 86_400, 9))
+    manifest = import_files(spark, "worldcup98", [half, cut, empty, stray], tmp_path / "trace")
+    assert manifest["rows"]["by_reason"] == {
+        "truncated gzip member": 1, "half record": 1, "stamp out of span": 1,
+    }  # fmt: skip
+    rows = quarantine_of(tmp_path / "trace").to_dict("records")
+    assert [(row["file"], row["reason"]) for row in rows] == [
+        (0, "half record"), (1, "truncated gzip member"), (3, "stamp out of span"),
+    ]  # fmt: skip
+    assert (rows[0]["position"], rows[0]["raw"]) == (10_000, content[10_000:10_007].hex())
+    whole = rows[1]["position"] // 20
+    assert rows[1]["raw"] == content[20 * whole : 20 * whole + len(rows[1]["raw"]) // 2].hex()
+    assert rows[2]["raw"] == record(START_S - 365 * 86_400, 9).hex()
+    assert manifest["rows"]["kept"] == 500 + whole + 900
+    assert events_of(tmp_path / "trace")["event_time"].is_monotonic_increasing
+
+
+@pytest.mark.spark
+def test_the_same_request_twice_in_a_second_is_two_requests(spark, tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(record(START_S) * 3)
+    assert import_files(spark, "worldcup98", [path], tmp_path / "trace")["rows"]["kept"] == 3

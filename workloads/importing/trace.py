@@ -1,0 +1,210 @@
+"""A trace folder: events and quarantine in Parquet, records per second, a manifest and a report.
+
+events/part-….parquet      in the order of event_time, within a file and from file to file
+quarantine/part-….parquet  the same columns, with reason, file, position (in bytes; rows in Parquet) and raw
+rate.parquet               second since the start, records; seconds without any are left out
+trace.json                 where it comes from, what was kept, how fast it is
+report.html                the same to look at
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from controller.errors import FogscaleError
+from workloads.profile import RateProfile
+from workloads.traces.taxi import PAPER_REPLAY
+from workloads.traces.worldcup98 import FOG_REPLAY
+from workloads.workload import Workload
+
+MANIFEST = "trace.json"
+FORMAT = 1
+BATCH_ROWS = 1 << 17
+MINUTE_S = 60
+
+RATE = pa.schema([("second", pa.int64()), ("records", pa.int64())])
+
+# An imported trace is replayed as the built-in workload of its kind, since the testbed is the same.
+_REPLAY = {"taxi": PAPER_REPLAY, "worldcup98": FOG_REPLAY}
+
+
+@contextmanager
+def draft(folder: Path, fresh: bool) -> Iterator[Path]:
+    """A folder to write into, which becomes the trace's when the block ends well and goes otherwise."""
+    check_target(folder, fresh)
+    work = folder.parent / f".{folder.name}.{os.getpid()}"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        yield work
+        if folder.exists():
+            shutil.rmtree(folder)
+        work.rename(folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def check_target(folder: Path, fresh: bool) -> None:
+    """What stands there is only replaced if it is a trace and the user says so."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FogscaleError(
+            f"cannot write into {folder.parent} ({error.strerror}): name another --out"
+        ) from error
+    if not os.access(folder.parent, os.W_OK):
+        raise FogscaleError(f"cannot write into {folder.parent}: name another --out")
+    if not folder.exists():
+        return
+    if not (folder / MANIFEST).is_file():
+        if not folder.is_dir() or any(folder.iterdir()):
+            raise FogscaleError(f"{folder} is there already and is no trace: name another --out or --name")
+    elif not fresh:
+        raise FogscaleError(
+            f"{folder} holds a trace already: add --fresh to replace it, or name another --out"
+        )
+
+
+# What was written ------------------------------------------------------------------------------------------
+
+
+def event_files(folder: Path) -> list[Path]:
+    """Spark numbers them by slice of time, so their names sort as their events do."""
+    return sorted((folder / "events").glob("part-*.parquet"))
+
+
+def count_rows(files: list[Path]) -> int:
+    return sum(pq.read_metadata(file).num_rows for file in files)
+
+
+def count_reasons(folder: Path) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for file in sorted((folder / "quarantine").glob("part-*.parquet")):
+        for batch in pq.ParquetFile(file).iter_batches(BATCH_ROWS, columns=["reason"]):
+            for entry in batch.column(0).value_counts().to_pylist():
+                counts[entry["values"]] += entry["counts"]
+    return dict(counts)
+
+
+@dataclass
+class Pace:
+    """How fast a trace is, gathered from its events in order."""
+
+    start_s: int | None = None
+    end_s: int = 0
+    peak_records: int = 0
+    by_second_of_minute: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(MINUTE_S, np.int64))
+    as_stamped: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(MINUTE_S, np.int64))
+
+    @property
+    def span_s(self) -> int:
+        return self.end_s - (self.start_s or 0)
+
+
+def write_rate(folder: Path) -> Pace:
+    """Writes rate.parquet from the events, a batch at a time; checks on the way that they are in order."""
+    pace = Pace()
+    with pq.ParquetWriter(folder / "rate.parquet", RATE) as writer:
+        last: tuple[int, int] | None = None  # a second that may go on in the next batch
+        for seconds in _event_seconds(folder, pace):
+            last = _add(writer, pace, seconds, last)
+        if last is not None:
+            _write(writer, pace, np.array([last[0]]), np.array([last[1]]))
+            pace.end_s = last[0] + 1
+    return pace
+
+
+def _event_seconds(folder: Path, pace: Pace) -> Iterator[npt.NDArray[np.int64]]:
+    for path in event_files(folder):
+        file = pq.ParquetFile(path)
+        stamps = [
+            name for name in ("event_time", "pickup_time", "dropoff_time") if name in file.schema_arrow.names
+        ]
+        for batch in file.iter_batches(BATCH_ROWS, columns=stamps):
+            seconds = _seconds(batch.column("event_time"))
+            pace.by_second_of_minute += np.bincount(seconds % MINUTE_S, minlength=MINUTE_S)
+            if "dropoff_time" in stamps:
+                own = pc.coalesce(batch.column("dropoff_time"), batch.column("pickup_time"))
+                pace.as_stamped += np.bincount(_seconds(own) % MINUTE_S, minlength=MINUTE_S)
+            yield seconds
+
+
+def _seconds(stamps: pa.Array) -> npt.NDArray[np.int64]:
+    seconds: npt.NDArray[np.int64] = stamps.cast(pa.timestamp("s"), safe=False).cast(pa.int64()).to_numpy()
+    return seconds
+
+
+def _add(
+    writer: pq.ParquetWriter, pace: Pace, seconds: npt.NDArray[np.int64], last: tuple[int, int] | None
+) -> tuple[int, int]:
+    """Writes all seconds of a batch but the last, which is handed on."""
+    if (np.diff(seconds) < 0).any() or (last is not None and seconds[0] < last[0]):
+        raise RuntimeError("the events of a trace are not in the order of time")
+    distinct, records = np.unique(seconds, return_counts=True)
+    if pace.start_s is None:
+        pace.start_s = int(distinct[0])
+    if last is not None:
+        if distinct[0] == last[0]:
+            records[0] += last[1]
+        else:
+            distinct, records = np.insert(distinct, 0, last[0]), np.insert(records, 0, last[1])
+    _write(writer, pace, distinct[:-1], records[:-1])
+    return int(distinct[-1]), int(records[-1])
+
+
+def _write(
+    writer: pq.ParquetWriter, pace: Pace, seconds: npt.NDArray[np.int64], records: npt.NDArray[np.int64]
+) -> None:
+    if len(seconds):
+        pace.peak_records = max(pace.peak_records, int(records.max()))
+        writer.write_batch(
+            pa.record_batch([pa.array(seconds - (pace.start_s or 0)), pa.array(records)], schema=RATE)
+        )
+
+
+# A trace as a workload -------------------------------------------------------------------------------------
+
+
+def is_trace(path: str | Path) -> bool:
+    return (Path(path) / MANIFEST).is_file()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FogscaleError(
+            f"{folder / MANIFEST} cannot be read ({error}): import the trace again"
+        ) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise FogscaleError(f"{folder} holds a trace of another version of fogscale: import it again")
+    return manifest
+
+
+def trace_workload(path: str | Path) -> Workload:
+    """The trace's records per second, as they were; sent are its own events."""
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    try:
+        rate = pq.read_table(folder / "rate.parquet")
+    except (OSError, pa.ArrowException) as error:
+        raise FogscaleError(f"{folder / 'rate.parquet'} cannot be read: import the trace again") from error
+    counts = np.zeros(manifest["span_s"])
+    counts[rate.column("second").to_numpy()] = rate.column("records").to_numpy()
+    source = f"{manifest['title']}, imported from {', '.join(file['name'] for file in manifest['files'])}"
+    profile = RateProfile(manifest["name"], source, counts, 1.0, manifest["start"])
+    return Workload(profile, _REPLAY[manifest["kind"]], records=str(folder))
