@@ -36,7 +36,7 @@ from controller.testbeds.simulated.settings import Simulation
 _NOTHING = 1e-6  # records: below it a queue is empty, above it rounding would not show
 
 
-_FIRST_STEPS = 32  # at least so far ahead after a change
+_FIRST_STEPS = 128  # at least so far ahead after a change
 _FURTHER = 4  # times as far ahead each time that nothing has changed
 _MOST_VALUES_AHEAD = 2**15  # operators × steps: what is thrown away should not have cost much
 
