@@ -72,8 +72,8 @@ format: $(VENV)/.ready-dev ## Format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/.ready-dev ## Measure speed and memory, as ratios side by side
-	@$(BIN)/python -m benchmarks
+bench: $(VENV)/.ready-dev ## Measure speed and memory, as ratios side by side (PART=simulation|producing|…)
+	@$(BIN)/python -m benchmarks $(PART)
 
 lock: ## Renew constraints.txt with the newest versions that pyproject.toml allows
 	@d=$$(mktemp -d); $(PYTHON) -m venv $$d/v; $$d/v/bin/pip install -q -e '.[dev]'; \
