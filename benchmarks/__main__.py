@@ -1,5 +1,5 @@
-"""`make bench [PART=…]`: speed and memory, part by part. Each part measures things side by side in one run, since
-machines are noisy: it is the ratios that count."""
+"""`make bench [PART=…]`: speed and memory, part by part. Each part measures things side by side in one run:
+machines are noisy, so it is the ratios that count."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The simulated testbed: speed and memory. Times are CPU seconds of this process; since machines are noisy, what
-counts are the ratios between things measured side by side in one run."""
+"""The simulated testbed: speed and memory. Times are CPU seconds of this process; since machines are noisy,
+what counts are the ratios between things measured side by side in one run."""
 
 from __future__ import annotations
 
