@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader
 
-from analysis.metrics.labels import LABELS, Label, label_of
+from analysis.metrics.labels import Label, measured
 from analysis.plotting import POLICY_COLOUR, ink, inked, svg
 from analysis.statistics import Comparison, compare, estimate
 from analysis.timeline import timeline
@@ -87,9 +87,7 @@ def _section(
 ) -> Section:
     first = metrics.groupby("policy", sort=True).first()
     run_of = {str(policy): str(run_id) for policy, run_id in first["run_id"].items()}
-    kinds = [name for name in metrics.columns if name.startswith("kind_time_s.")]
-    names = [name for name in (*LABELS, *kinds) if name in metrics and metrics[name].notna().any()]
-    columns = [(name, label_of(name)) for name in names]
+    columns = measured(metrics)
     counts = metrics["policy"].value_counts()
     return Section(
         heading=heading,

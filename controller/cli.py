@@ -229,7 +229,7 @@ def _analyze(
 
 def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]]) -> None:
     """Means over seeds, the printed values beside them, and for pairs of policies whether they differ."""
-    from analysis.metrics.labels import LABELS
+    from analysis.metrics.labels import measured
     from analysis.statistics import compare as compared
 
     policies = list(metrics["policy"].unique())
@@ -243,8 +243,8 @@ def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]])
     for a, b in pairs:
         table.add_column(f"p ({a} ≠ {b})", justify="right")
     in_the_paper = {name for row in published.values() for name in row}
-    for name, label in LABELS.items():
-        if metrics[name].isna().all() or (in_the_paper and name not in in_the_paper):
+    for name, label in measured(metrics):
+        if in_the_paper and name not in in_the_paper:
             continue
         row = [f"{label.name} ({label.unit})" if label.unit else label.name]
         for policy in policies:

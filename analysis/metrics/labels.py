@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +78,10 @@ LABELS: Mapping[str, Label] = {
         scale=100,
     ),
 }
+
+
+def measured(metrics: pd.DataFrame) -> list[tuple[str, Label]]:
+    """What a table of runs has values for, in the order in which it is shown."""
+    kinds = [name for name in metrics.columns if name.startswith("kind_time_s.")]
+    names = [name for name in (*LABELS, *kinds) if name in metrics and metrics[name].notna().any()]
+    return [(name, label_of(name)) for name in names]

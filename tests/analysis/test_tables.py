@@ -7,6 +7,7 @@ from math import inf, nan
 import pandas as pd
 import pytest
 
+from analysis.metrics.labels import measured
 from analysis.tables import latex, markdown, text, write_tables
 
 FRAME = pd.DataFrame({"policy": ["thr_nlaware", "a|b & 5 %"], "cost": [1193.75, nan], "done": [True, False]})
@@ -71,3 +72,11 @@ def test_write_tables_keeps_all_digits_in_csv(tmp_path):
     assert [path.name for path in paths] == ["table.1.csv", "table.1.md", "table.1.tex"]
     assert "1193.75" in paths[0].read_text()
     pd.testing.assert_frame_equal(pd.read_csv(paths[0]), FRAME)
+
+
+def test_what_was_measured_is_shown_and_kinds_of_records_by_their_name():
+    runs = pd.DataFrame({"cost": [1.0], "violations": [nan], "kind_time_s.query": [0.3], "seed": [1]})
+    assert [(name, label.name) for name, label in measured(runs)] == [
+        ("cost", "Cost"),
+        ("kind_time_s.query", "Time of query records"),
+    ]
