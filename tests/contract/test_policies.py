@@ -5,9 +5,10 @@ import copy
 import inspect
 import os
 import random
-import socket
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -403,51 +404,69 @@ def test_gaps_in_the_metrics_lead_to_no_error_and_no_impossible_plan(prepared, r
 # No clock, no I/O, no randomness but its own
 
 
-class _Watch:
-    """An audit hook cannot be removed, so it can be switched off."""
+OUTSIDE = {"open", "os", "socket", "subprocess", "shutil", "urllib"}
 
-    active = False
+
+class _Watch:
+    """Refuses the outside world to the thread that decides; threads of Spark and Kafka go about their business.
+
+    An audit hook cannot be removed, so it can be switched off.
+    """
+
+    thread = None
+
+    def is_deciding(self):
+        return self.thread == threading.get_ident()
 
     def __call__(self, event, _arguments):
-        if self.active and event.split(".")[0] in {"open", "os", "socket", "subprocess", "shutil", "urllib"}:
+        if self.is_deciding() and event.split(".")[0] in OUTSIDE:
             raise AssertionError(f"a policy must not touch the outside world: {event}")
+
+    def guarded(self, function):
+        def call(*arguments, **options):
+            if self.is_deciding():
+                raise AssertionError("a policy has no clock, no I/O and no randomness except its generator")
+            return function(*arguments, **options)
+
+        return call
 
 
 WATCH = _Watch()
 sys.addaudithook(WATCH)
 
+FORBIDDEN = {
+    time: ("time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns", "sleep"),
+    random: ("random", "randint", "choice", "shuffle", "uniform", "gauss", "sample", "randrange"),
+    np.random: ("random", "rand", "randint", "choice", "normal", "uniform", "default_rng", "shuffle", "poisson")
+    + ("permutation", "standard_normal", "exponential"),
+    os: ("urandom",),
+}
+
 
 def test_decides_without_clock_files_network_or_foreign_randomness(prepared, observations, monkeypatch):
     decided(prepared.policy(), observations)  # whatever is imported late is imported now
     policy = prepared.policy()
-
-    def forbidden(*_arguments, **_options):
-        raise AssertionError("a policy has no clock, no I/O and no randomness except its generator")
-
-    for clock in ("time", "monotonic", "perf_counter", "process_time", "time_ns", "monotonic_ns", "sleep"):
-        monkeypatch.setattr(time, clock, forbidden)
-    for source in ("random", "randint", "choice", "shuffle", "uniform", "gauss", "sample", "randrange"):
-        monkeypatch.setattr(random, source, forbidden)
-    for source in (
-        "random",
-        "rand",
-        "randint",
-        "choice",
-        "normal",
-        "uniform",
-        "default_rng",
-        "shuffle",
-        "poisson",
-    ):
-        monkeypatch.setattr(np.random, source, forbidden)
-    monkeypatch.setattr(os, "urandom", forbidden)
-    monkeypatch.setattr(socket, "socket", forbidden)
-    WATCH.active = True
+    for module, names in FORBIDDEN.items():
+        for name in names:
+            monkeypatch.setattr(module, name, WATCH.guarded(getattr(module, name)))
+    WATCH.thread = threading.get_ident()
     try:
         decided(policy, observations)
     finally:
-        WATCH.active = False
+        WATCH.thread = None
         monkeypatch.undo()
+
+
+def test_the_watch_refuses_files_to_the_deciding_thread_alone():
+    with ThreadPoolExecutor(1) as other:
+        other.submit(int).result()  # starts the thread
+        WATCH.thread = threading.get_ident()
+        try:
+            assert other.submit(Path(__file__).read_text).result()
+            with pytest.raises(AssertionError, match="outside world: open"):
+                Path(__file__).read_text()
+        finally:
+            WATCH.thread = None
 
 
 def test_imports_nothing_that_tells_the_time_or_reaches_outside(name):
