@@ -2,7 +2,7 @@
 
 Up if any metric is above the upper threshold, down if all are below the lower one. What is not measured now
 is not decided on: without a metric nothing goes down, and nothing at all happens on old or absent metrics;
-`why_kept` then says why.
+`why_kept` then says why. Where metrics are bad, a plan that keeps what is requested says so too, once.
 """
 
 from collections.abc import Mapping
@@ -59,6 +59,7 @@ class FilteredThreshold:
     _filters: dict[str, LoadFilter] = field(init=False, repr=False, compare=False)
     _measured_s: float | None = field(default=None, init=False, repr=False, compare=False)
     _started: bool = field(default=False, init=False, repr=False, compare=False)
+    _problems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def needs(self) -> Capabilities:
@@ -83,7 +84,7 @@ class FilteredThreshold:
                 raise FogscaleError(f"parameter 'warm_start': {unknown('operator', name, names)}")
         scalable = [operator.name for operator in topology.operators if operator.scalable]
         self._filters = {name: self.new_filter() for name in scalable}
-        self._measured_s, self._started = None, False
+        self._measured_s, self._started, self._problems = None, False, {}
 
     def new_filter(self) -> LoadFilter:
         raise NotImplementedError
@@ -101,6 +102,7 @@ class FilteredThreshold:
         self._measured_s = observation.measured_s
         target: dict[str, int] = {}
         reasons: list[str] = []
+        known_problems, self._problems = self._problems, {}
         for operator in observation.topology.operators:
             if operator.name not in self._filters:
                 continue
@@ -109,18 +111,30 @@ class FilteredThreshold:
             if wanted != requested:
                 target[operator.name] = wanted
                 reasons.append(f"{operator.name} {wanted - requested:+d}: {reason}")
-        return resize_plan(observation, target, reasons, self.choose) if target else None
+        news = [what for name, what in self._problems.items() if known_problems.get(name) != what]
+        plan = resize_plan(observation, target, [*reasons, *news], self.choose) if target else None
+        return plan or self._plan_to_keep(observation, news)
+
+    def _plan_to_keep(self, observation: Observation, news: list[str]) -> Plan | None:
+        if not news or any(
+            len(observation.requested[one.name]) < one.n_min for one in observation.topology.operators
+        ):  # in the latter case the testbed is about to bring back what went down with its node
+            return None
+        return Plan(dict(observation.requested), reason="; ".join(f"keeps the plan: {what}" for what in news))
 
     def _wanted(self, operator: Operator, observation: Observation, requested: int) -> tuple[int, str]:
         sample = load_sample(observation, operator.name)
         running = len(sample.ids)
         if running == 0 and observation.placement[operator.name]:
-            return self._kept(requested, f"{operator.name}: no instance was measured")  # its filters wait
+            self._problems[operator.name] = f"{operator.name}: no instance was measured"  # its filters wait
+            return self._kept(requested, self._problems[operator.name])
         filtered = self._filters[operator.name].step(sample)
         if not is_complete(sample.loads):
             filtered = np.where(np.isnan(sample.loads), np.nan, filtered)
-        loads = mean_over_instances(filtered)
-        self._estimate(operator.name, "measured", mean_over_instances(sample.loads))
+        measured, loads = mean_over_instances(sample.loads), mean_over_instances(filtered)
+        if running and (unusable := _missing(measured)):
+            self._problems[operator.name] = f"{operator.name}: no usable {unusable} load"
+        self._estimate(operator.name, "measured", measured)
         self._estimate(operator.name, "filtered", loads)
         booting = max(0, requested - running)
         if booting and self.while_booting == "wait":
@@ -140,9 +154,8 @@ class FilteredThreshold:
         if not loads:
             self.why_kept = f"{name}: no instance runs"
             return 0
-        missing = [metric for metric, load in zip(METRICS, loads, strict=True) if isnan(load)]
-        if missing:
-            self.why_kept = f"{name}: no usable {' or '.join(missing)} load"
+        if missing := _missing(loads):
+            self.why_kept = f"{name}: no usable {missing} load"
         # A NaN is neither above nor below: a known metric is enough to go up, all are needed to go down.
         if any(load > self.high_ratio + _ROUNDING for load in loads):
             return 1
@@ -175,6 +188,10 @@ class FilteredThreshold:
         }
         reasons = [f"{name} {instances}, as in the last run" for name, instances in target.items()]
         return resize_plan(observation, target, reasons, self.choose) if target else None
+
+
+def _missing(loads: list[float]) -> str:
+    return " or ".join(metric for metric, load in zip(METRICS, loads, strict=True) if isnan(load))
 
 
 @cache

@@ -61,9 +61,13 @@ def held(name, cpu, memory=0.3, running=2, seconds=40.0, **parameters):
     policy = started(name, **parameters)
     for time_s in np.arange(0.5, seconds, 0.5):
         plan = policy.decide(look(time_s, cpu, memory, running))
-        if plan is not None:
+        if plan is not None and replicas_of(plan) != running:
             return replicas_of(plan)
     return None
+
+
+def keeps_the_plan(plan, observation, why):
+    return plan.placement == observation.requested and plan.reason == f"keeps the plan: {why}"
 
 
 # Thresholds
@@ -322,7 +326,7 @@ def test_instances_without_metrics_are_left_alone_and_their_filters_wait(name):
     policy, now_s = settled(name)
     gone = look(now_s, 0.6)
     gone = replace(gone, operators={**gone.operators, "map": OperatorMetrics()})
-    assert policy.decide(gone) is None
+    assert keeps_the_plan(policy.decide(gone), gone, "map: no instance was measured")
     assert policy.why_kept == "map: no instance was measured"
     policy.decide(look(now_s + 0.5, 0.6))
     assert policy.estimates["map.cpu_filtered_ratio"] == pytest.approx(0.6)
@@ -338,8 +342,31 @@ def test_a_stopped_job_is_left_alone(name):
 @every
 def test_why_nothing_happened_names_the_metric(name):
     policy, now_s = settled(name)
-    assert policy.decide(look(now_s, 0.2, None)) is None
+    blind = look(now_s, 0.2, None)
+    assert keeps_the_plan(policy.decide(blind), blind, "map: no usable memory load")
     assert policy.why_kept == "map: no usable memory load"
+
+
+@every
+def test_bad_metrics_are_told_once_and_again_after_they_were_good(name):
+    policy, now_s = settled(name)
+    loads = [None, None, 0.6, None, float("nan"), 42.0]
+    plans = [policy.decide(look(now_s + 0.5 * k, load, 0.6)) for k, load in enumerate(loads)]
+    reason = "keeps the plan: map: no usable cpu load"
+    assert [plan and plan.reason for plan in plans] == [reason, None, None, reason, None, None]
+
+
+@every
+def test_a_plan_that_scales_tells_of_bad_metrics_too(name):
+    policy, now_s = settled(name, cpu=0.79)
+    for k in range(20):
+        plan = policy.decide(look(now_s + 0.5 * k, 1.0, 0.6))
+        if plan:
+            break
+    assert "no usable" not in plan.reason
+    blind = policy.decide(look(now_s + 0.5 * (k + 1), 1.0, None))
+    assert replicas_of(blind) == 3
+    assert blind.reason.endswith("; map: no usable memory load")
 
 
 @pytest.mark.parametrize("rate_per_s", [None, float("nan"), float("inf"), -5.0])
