@@ -330,6 +330,43 @@ def sensitivity(
     out.print(f"page: {found.page}", highlight=False, soft_wrap=True)
 
 
+@app.command("calibrate")
+def calibrate_paper(
+    paper: Annotated[
+        str, typer.Argument(help="A paper's name, or a folder with experiment.yml and calibration.py.")
+    ],
+    law: Annotated[str | None, typer.Option(help="Another capacity law, scaled to the same facts.")] = None,
+    write_to: Annotated[Path | None, typer.Option("--write", help="Write it as an experiment file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Work a paper's free parameters out from its facts anew; show what the experiment states beside it."""
+    from paper_figures.calibrate import calibrate, write
+
+    experiment, derived = calibrate(paper, law)
+    if write_to is not None:
+        write(experiment, write_to)
+    if as_json:
+        print(json.dumps([one._asdict() for one in derived]))
+        return
+    if derived:
+        table = Table(
+            "setting", "stated", "derived", title=f"{paper}: what the facts give", title_justify="left"
+        )
+        for one in derived:
+            table.add_row(one.setting, _short(one.stated), _short(one.derived))
+        out.print(table)
+    else:
+        out.print(f"{paper}: experiment.yml states what follows from the facts, within rounding")
+    if write_to is not None:
+        out.print(f"written: {write_to}; run it with: fogscale run {write_to}", soft_wrap=True)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list) and len(value) > 4:
+        return f"{_short(value[0])}, … ({len(value)} values)"
+    return f"{value:.5g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
+
+
 @app.command("replay")
 def replay_run(
     folder: Annotated[Path, typer.Argument(help="Folder of one recorded run (…/seed=1).")],

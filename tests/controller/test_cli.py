@@ -48,6 +48,12 @@ def test_policies_as_json_are_one_document():
     assert "rtt" in policies["gesscale"]["needs"]
 
 
+def test_a_calibration_is_shown_beside_what_the_experiment_states():
+    found = json.loads(fogscale("calibrate", "gesscale", "--law", "linear", "--json").stdout)
+    assert {"setting": "simulation.capacity.map.law", "stated": "power_latency", "derived": "linear"} in found
+    assert "states what follows from the facts" in fogscale("calibrate", "gesscale").stdout
+
+
 def test_workloads_as_json_have_rates_as_replayed():
     rows = {row["name"]: row for row in json.loads(fogscale("workloads", "--json").stdout)}
     assert rows["taxi"]["span_s"] == 288 * 60
