@@ -164,7 +164,7 @@ def _ladder(engine: Engine, topology: Topology, start: Placement, name: str) -> 
     most = operator.n_max or (_NO_LIMIT if topology.elastic else slots - others)
     for replicas in range(1, min(most, slots - others if not topology.elastic else most) + 1):
         nodes = grown(topology, start, {name: replicas}, nearest)[name]
-        yield engine.capacity_of(operator, nodes)[0]
+        yield engine.capacity_of(operator, nodes)
 
 
 def execute(

@@ -18,23 +18,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.errors import FogscaleError, unknown
 from controller.model import Operator, Placement, Sample, Topology
-from controller.placement import largest_rtt_ms
-from controller.testbeds.simulated.faults import NodeLoss, Straggler
+from controller.testbeds.simulated.checks import check_job
 from controller.testbeds.simulated.flow import Dag, Floats, Flow, back_pressured, queued
-from controller.testbeds.simulated.response import (
-    Sojourn,
-    Station,
-    quantiles_s,
-    share_above,
-    slowest_way,
-    sojourns,
-)
+from controller.testbeds.simulated.kinds import Boot, Times, of_kinds
+from controller.testbeds.simulated.layout import Site
+from controller.testbeds.simulated.response import quantiles_s, slowest_way, sojourns
 from controller.testbeds.simulated.settings import Simulation
 
 _NOTHING = 1e-6  # records: below it a queue is empty, above it rounding would not show
-
 
 _FIRST_STEPS = 128  # at least so far ahead after a change
 _FURTHER = 4  # times as far ahead each time that nothing has changed
@@ -63,19 +55,7 @@ class Stretch(NamedTuple):
     waits_s: Floats  # [operator, instant]: how long the last record of the backlog waits for its turn
     late: Floats  # [kind, instant]: records that came too late since the run began
     time_in_job_s: Floats  # [kind, instant]: of all its records together since the run began
-    responses_ms: dict[
-        int, tuple[float | None, ...]
-    ]  # mean, p50, p95, p99 by instant, where samples are taken
-
-
-class Replicas(NamedTuple):
-    """An operator as it is placed now."""
-
-    nodes: tuple[str, ...]
-    instance_ids: tuple[str, ...]
-    capacity_per_s: float  # while it runs
-    cpu_base_per_s: float  # mechanism 2: the throughput that would show as 100 % CPU
-    station: Station | None  # None where nothing can be served
+    responses_ms: dict[int, tuple[float | None, ...]]  # mean, p50, p95, p99 where samples are taken
 
 
 class Engine:
@@ -118,8 +98,6 @@ class Engine:
         self._sample_due = True
 
         self.running: dict[str, tuple[str, ...]] = {}
-        self.placed: list[Replicas] = []
-        self._capacity_per_step = np.zeros(size)
         self.set_environment(topology, {node.name: node.speed for node in topology.nodes})
         self.place(placement)
 
@@ -127,10 +105,13 @@ class Engine:
     def time_s(self) -> float:
         return self.step * self.step_s
 
+    def capacity_of(self, operator: Operator, nodes: tuple[str, ...]) -> float:
+        """Records/s on these nodes, as they are now."""
+        return self._site.capacity_of(operator, nodes)[0]
+
     def set_environment(self, topology: Topology, speeds: Mapping[str, float]) -> None:
         """The nodes and the network as they are now."""
-        self._topology = topology
-        self._speeds = speeds
+        self._site = Site(topology, speeds, self.simulation)
         if self.running:
             self.place(self.running)
 
@@ -140,54 +121,9 @@ class Engine:
         if counts != {name: len(nodes) for name, nodes in self.running.items()}:
             self._sample_due = True
         self.running = {name: tuple(nodes) for name, nodes in placement.items()}
-        self.placed = [self._replicas(operator) for operator in self.operators]
-        self._capacity_per_step = np.array([each.capacity_per_s * self.step_s for each in self.placed])
-        self._limits_per_s, self._slowest = self._bottlenecks()
-        self._hops_s = [
-            [self._hop_s(self.operators[j].name, operator.name) for j in self.dag.upstream[i]]
-            for i, operator in enumerate(self.operators)
-        ]
+        self.layout = self._site.laid_out(self.operators, self.dag, self.running)
+        self._capacity_per_step = self.layout.capacity_per_s * self.step_s
         self._spans_ahead = 0
-
-    def _replicas(self, operator: Operator) -> Replicas:
-        name, nodes, simulation = operator.name, self.running[operator.name], self.simulation
-        capacity_per_s, latency_free_per_s = self.capacity_of(operator, nodes)
-        station = None
-        if capacity_per_s > 0:
-            station = Station.of(capacity_per_s, len(nodes), simulation.arrival_scv, simulation.service_scv)
-        lost_per_s = latency_free_per_s - capacity_per_s
-        return Replicas(
-            nodes,
-            _instance_ids(name, nodes),
-            capacity_per_s,
-            capacity_per_s + simulation.cpu_idle_in_latency_ratio * lost_per_s,
-            station,
-        )
-
-    def _bottlenecks(self) -> tuple[list[float], list[int]]:
-        """Per entry: the most it could bring if it were alone, and the operator that says so."""
-        limits_per_s: list[float] = []
-        slowest: list[int] = []
-        for multiplicity, behind in zip(self.dag.multiplicity, self.dag.behind, strict=True):
-            limits = self._capacity_per_step[behind] / multiplicity[behind]
-            slowest.append(int(behind[limits.argmin()]))
-            limits_per_s.append(float(limits.min()) / self.step_s)
-        return limits_per_s, slowest
-
-    def capacity_of(self, operator: Operator, nodes: tuple[str, ...]) -> tuple[float, float]:
-        """Mechanism 1: records/s on these nodes, and what it would be without the network."""
-        if not nodes:
-            return 0.0, 0.0
-        law = self.simulation.capacity[operator.name]
-        speed = sum(self._speeds.get(node, 1.0) for node in nodes) / len(nodes)
-        latency_free_per_s = law.latency_free_per_s(len(nodes), speed)
-        return law.capacity_per_s(
-            len(nodes), speed, largest_rtt_ms(self._topology, nodes)
-        ), latency_free_per_s
-
-    def _hop_s(self, sender: str, receiver: str) -> float:
-        pairs = [self._topology.rtt_ms(a, b) for a in self.running[sender] for b in self.running[receiver]]
-        return sum(pairs) / len(pairs) / 2000 if pairs else 0.0
 
     def stop(self, names: set[str], until_s: float) -> None:
         for i, operator in enumerate(self.operators):
@@ -214,12 +150,12 @@ class Engine:
 
     def replicas_running(self, i: int) -> int:
         serves = self._all_serve_from <= self.step or self._serves_from[i] <= self.step
-        return len(self.placed[i].nodes) if serves else 0
+        return len(self.layout.replicas[i].nodes) if serves else 0
 
     def instances_alive(self, i: int) -> int:
         """Processes that can be asked: a restarting job has none, but what hands state over is there."""
         if self.simulation.reconfiguration.style == "boot":
-            return len(self.placed[i].nodes)
+            return len(self.layout.replicas[i].nodes)
         return self.replicas_running(i)
 
     def counters(self, step: int) -> Counters:
@@ -373,7 +309,7 @@ class Engine:
             return
         replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
         booting = sum(map(len, self._boots_end.values()))
-        instances = booting + sum(len(each.nodes) for each in self.placed)
+        instances = booting + sum(len(each.nodes) for each in self.layout.replicas)
         for step in steps:
             column = step - stretch.start
             offered = int(stretch.offered[column])
@@ -416,62 +352,43 @@ class Engine:
         that follows."""
         last, grid = processed.shape[1] - 1, self._sample_steps
         columns = [0, *range(grid - start % grid, last, grid), last]
-        if any(each.station is None for each in self.placed):  # nobody knows how long it will take
-            return self._kinds(start, offered, None, None), dict.fromkeys(columns, (None,) * 4)
+        if any(each.station is None for each in self.layout.replicas):  # nobody knows how long it will take
+            return self._kinds(start, offered, None), dict.fromkeys(columns, (None,) * 4)
         lengths = np.diff(columns)
         rate_per_s = np.diff(processed[:, columns], axis=1) / (lengths * self.step_s)
         at_samples = np.concatenate((rate_per_s, rate_per_s[:, -1:]), axis=1)
-        total, waited_s = self._slowest_way(at_samples, waits_s[:, columns])
-        shown = np.stack((total.mean_s, *quantiles_s(total))) + waited_s
+        times = self._times(at_samples, waits_s[:, columns])
+        shown = np.stack((times.total.mean_s, *quantiles_s(times.total))) + times.waited_s
         if self.simulation.kinds:
-            total, waited_s = self._slowest_way(np.repeat(rate_per_s, lengths, axis=1), waits_s[:, 1:])
-        kinds = self._kinds(start, offered, total, waited_s)
-        return kinds, dict(zip(columns, (shown * 1000).T.tolist(), strict=True))
+            times = self._times(np.repeat(rate_per_s, lengths, axis=1), waits_s[:, 1:])
+        return self._kinds(start, offered, times), dict(zip(columns, (shown * 1000).T.tolist(), strict=True))
 
-    def _kinds(
-        self, start: int, offered: Floats, total: Sojourn | None, waited_s: Floats | None
-    ) -> tuple[Floats, Floats]:
-        """Late records and the time in the job, per kind and instant, since the run began. Where nobody knows
-        how long records will take, all are late and none is timed."""
+    def _kinds(self, start: int, offered: Floats, times: Times | None) -> tuple[Floats, Floats]:
+        """Late records and the time in the job, per kind and instant, since the run began."""
         kinds = self.simulation.kinds.values()
-        late, times_s = np.zeros((2, len(kinds), len(offered)))
+        late_before = times_before = np.zeros(len(kinds))
         if self._stretches:
             before = self._stretches[-1]
-            late[:, 0] = before.late[:, start - before.start]
-            times_s[:, 0] = before.time_in_job_s[:, start - before.start]
+            late_before = before.late[:, start - before.start]
+            times_before = before.time_in_job_s[:, start - before.start]
         arrived = np.diff(offered)
-        for row, kind in enumerate(kinds):
-            if total is None or waited_s is None:
-                late[row, 1:] = kind.share * arrived
-                continue
-            mean_s = kind.wait_ratio * waited_s + kind.time_ratio * total.mean_s
-            limit_s = kind.deadline_s - kind.wait_ratio * waited_s
-            share_late = share_above(total, limit_s / kind.time_ratio)
-            if kind.stateful:
-                share_late, state_s = self._waiting_for_state(start, share_late, limit_s)
-                mean_s += state_s
-            late[row, 1:] = kind.share * arrived * share_late
-            times_s[row, 1:] = kind.share * arrived * mean_s
-        np.cumsum(late, axis=1, out=late)
-        np.cumsum(times_s, axis=1, out=times_s)
-        return late, times_s
+        late, times_s = of_kinds(kinds, arrived, times, self._boots(start, len(arrived)))
+        return (
+            np.cumsum(_from(late_before, late), axis=1),
+            np.cumsum(_from(times_before, times_s), axis=1),
+        )
 
-    def _waiting_for_state(self, start: int, share_late: Floats, limit_s: Floats) -> tuple[Floats, Floats]:
-        """Records are spread evenly over all instances; those of one that boots wait until it is ready."""
-        steps = np.arange(start, start + len(share_late))
-        mean_s = np.zeros(len(share_late))
-        late = share_late
-        for name, ends in self._boots_end.items():
-            instances = len(self.running[name]) + len(ends)
-            for end in ends:
-                left_s = np.maximum(end - steps, 0.0) * self.step_s
-                mean_s += left_s / instances
-                late = late + np.where(left_s > limit_s, (1.0 - share_late) / instances, 0.0)
-        return late, mean_s
+    def _boots(self, start: int, steps: int) -> list[Boot]:
+        at = np.arange(start, start + steps)
+        return [
+            Boot(np.maximum(end - at, 0.0) * self.step_s, len(self.running[name]) + len(ends))
+            for name, ends in self._boots_end.items()
+            for end in ends
+        ]
 
-    def _slowest_way(self, rate_per_s: Floats, waits_s: Floats) -> tuple[Sojourn, Floats]:
-        stations = [each.station for each in self.placed if each.station is not None]
-        return slowest_way(self.dag, sojourns(stations, rate_per_s), self._hops_s, waits_s)
+    def _times(self, rate_per_s: Floats, waits_s: Floats) -> Times:
+        stations = [each.station for each in self.layout.replicas if each.station is not None]
+        return Times(*slowest_way(self.dag, sojourns(stations, rate_per_s), self.layout.hops_s, waits_s))
 
     def slowest_way_ms(self, own_ms: Sequence[float | None]) -> float | None:
         """The response time of the job from those of its operators; None where one is unknown."""
@@ -479,19 +396,18 @@ class Engine:
         for i, response_ms in enumerate(own_ms):
             if response_ms is None:
                 return None
-            inputs = zip(self.dag.upstream[i], self._hops_s[i], strict=True)
+            inputs = zip(self.dag.upstream[i], self.layout.hops_s[i], strict=True)
             ways_ms.append(response_ms + max((ways_ms[j] + hop_s * 1000 for j, hop_s in inputs), default=0.0))
         return max(ways_ms[i] for i in self.dag.sinks)
 
     def _waits_s(self, steps: NDArray[np.int64], backlog: Floats) -> Floats:
         """How long the last record of each operator's backlog waits for its turn, stops included."""
         if self.simulation.buffering == "queues":
-            capacity_per_s = self._capacity_per_step / self.step_s
-            waits: Floats = backlog / np.maximum(capacity_per_s, _NOTHING)[:, None]
+            waits: Floats = backlog / np.maximum(self.layout.capacity_per_s, _NOTHING)[:, None]
         else:
             waits = np.zeros_like(backlog)
             for row, entry in enumerate(self.dag.entries):
-                waits[entry] = backlog[entry] / max(self._limits_per_s[row], _NOTHING)
+                waits[entry] = backlog[entry] / max(self.layout.limits_per_s[row], _NOTHING)
         if self._all_serve_from > steps[0]:
             stopped_s = np.maximum(self._serves_from[:, None] - steps, 0.0) * self.step_s
             if self.simulation.buffering == "back_pressure":  # records wait at the entries, for the slowest
@@ -511,17 +427,7 @@ class Engine:
 
     def limit_of(self, row: int) -> tuple[float, int]:
         """The most that an entry may bring in a second, and the operator that says so."""
-        return self._limits_per_s[row], self._slowest[row]
-
-
-def _instance_ids(name: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
-    """Numbered node by node: whoever joins or leaves elsewhere, an instance keeps its name."""
-    numbers: dict[str, int] = {}
-    ids = []
-    for node in nodes:
-        number = numbers[node] = numbers.get(node, -1) + 1
-        ids.append(f"{name}-{node}-{number}")
-    return tuple(ids)
+        return self.layout.limits_per_s[row], self.layout.slowest[row]
 
 
 def _from(first: Floats, following: Floats | NDArray[np.bool_]) -> Floats:
@@ -530,24 +436,6 @@ def _from(first: Floats, following: Floats | NDArray[np.bool_]) -> Floats:
     columns[:, 0] = first
     columns[:, 1:] = following
     return columns
-
-
-def check_job(topology: Topology, simulation: Simulation, inputs: Mapping[str, NDArray[np.int64]]) -> None:
-    """Every operator has a law, every name is known, all inputs last equally long."""
-    operators = [operator.name for operator in topology.operators]
-    for name in operators:
-        if name not in simulation.capacity:
-            raise FogscaleError(f"simulation.capacity has no law for operator '{name}': add one")
-    for name in (*simulation.capacity, *simulation.memory, *inputs):
-        if name not in operators:
-            raise FogscaleError(unknown("operator", name, operators))
-    if len({len(counts) for counts in inputs.values()}) > 1:
-        spans = ", ".join(f"{name} {len(counts)}" for name, counts in inputs.items())
-        raise FogscaleError(f"inputs must all last equally long, but have these steps: {spans}")
-    nodes = [node.name for node in topology.nodes]
-    for fault in simulation.faults:
-        if isinstance(fault, (NodeLoss, Straggler)) and fault.node not in nodes:
-            raise FogscaleError(f"simulation.faults: {unknown('node', fault.node, nodes)}")
 
 
 def _records_per_offered(dag: Dag) -> Floats:

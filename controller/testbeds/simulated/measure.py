@@ -12,7 +12,8 @@ from typing import NamedTuple
 from numpy.random import Generator
 
 from controller.model import InstanceMetrics, NodeMetrics, OperatorMetrics, Topology
-from controller.testbeds.simulated.engine import Counters, Engine, Replicas
+from controller.testbeds.simulated.engine import Counters, Engine
+from controller.testbeds.simulated.layout import Replicas
 from controller.testbeds.simulated.settings import Memory, Noise
 
 
@@ -26,7 +27,7 @@ def operator_metrics(
     backlog, waits_s = engine.backlog.tolist(), engine.waits_now_s()
     busy = [
         _share(rate_per_s, placed.capacity_per_s)
-        for rate_per_s, placed in zip(throughput_per_s, engine.placed, strict=True)
+        for rate_per_s, placed in zip(throughput_per_s, engine.layout.replicas, strict=True)
     ]
     pressure = _back_pressure(engine, since, now, input_per_s, busy)
     replicas = [engine.instances_alive(i) for i in range(len(engine.operators))]
@@ -35,7 +36,7 @@ def operator_metrics(
     off = readers.off
 
     seen: dict[str, OperatorMetrics] = {}
-    for i, (name, placed) in enumerate(zip(engine.dag.names, engine.placed, strict=True)):
+    for i, (name, placed) in enumerate(zip(engine.dag.names, engine.layout.replicas, strict=True)):
         input_seen, throughput_seen = input_per_s[i] * next(off), throughput_per_s[i] * next(off)
         busy_seen, pressure_seen = min(1.0, busy[i] * next(off)), min(1.0, pressure[i] * next(off))
         if replicas[i] == 0:  # no process to ask; Kafka still knows what was offered and what waits

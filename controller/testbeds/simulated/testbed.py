@@ -17,7 +17,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from controller.contract import Step
-from controller.errors import FogscaleError, unknown
+from controller.errors import FogscaleError
 from controller.model import (
     Capabilities,
     Capability,
@@ -33,6 +33,7 @@ from controller.model import (
 )
 from controller.network import RttScaled
 from controller.placement import free_nodes
+from controller.testbeds.simulated.checks import objection
 from controller.testbeds.simulated.engine import Counters, Engine
 from controller.testbeds.simulated.faults import (
     FailedSavepoint,
@@ -43,6 +44,7 @@ from controller.testbeds.simulated.faults import (
 )
 from controller.testbeds.simulated.measure import node_metrics, operator_metrics
 from controller.testbeds.simulated.settings import Simulation
+from controller.testbeds.simulated.standby import kept_idle, nodes_for_more, nodes_of
 
 _OFFERS = frozenset(Capability) - {Capability.MEMORY, Capability.INSTANT_RESCALE}
 
@@ -227,7 +229,8 @@ class SimulatedTestbed:
     # Reconfiguration (mechanism 5)
 
     def apply(self, plan: Plan) -> None:
-        problem = self._objection(plan)
+        is_busy = self._engine.time_s < self._job_busy_until_s
+        problem = "a reconfiguration is in progress" if is_busy else objection(plan, self._topology)
         if problem:
             self._settle(plan, "refused", self._engine.time_s, 0.0, problem)
             return
@@ -241,28 +244,6 @@ class SimulatedTestbed:
             self._boot(plan, wanted)
         else:
             self._stop_and_go(plan, wanted)
-
-    def _objection(self, plan: Plan) -> str:
-        topology = self._topology
-        if self._engine.time_s < self._job_busy_until_s:
-            return "a reconfiguration is in progress"
-        if plan.standby < 0:
-            return f"{plan.standby} instances on standby: ask for 0 or more"
-        if set(plan.placement) != set(self._requested):
-            return "the plan must place every operator: " + ", ".join(self._requested)
-        for operator in topology.operators:
-            replicas = len(plan.placement[operator.name])
-            if replicas < operator.n_min or (operator.n_max is not None and replicas > operator.n_max):
-                return (
-                    f"{replicas} replicas of {operator.name} are outside {operator.n_min}..{operator.n_max}"
-                )
-        slots = {node.name: node.slots for node in topology.nodes}
-        for node, taken in Counter(node for nodes in plan.placement.values() for node in nodes).items():
-            if node not in slots and not topology.elastic:
-                return unknown("node", node, slots)
-            if taken > slots.get(node, taken):
-                return f"node {node} has {slots[node]} slots, the plan takes {taken}"
-        return ""
 
     def _drawn_s(self, range_s: tuple[float, float]) -> float:
         low_s, high_s = range_s
@@ -320,25 +301,16 @@ class SimulatedTestbed:
 
     def _provision_s(self, wanted: Mapping[str, tuple[str, ...]]) -> float:
         """How long it takes until the new instances are there: no time if all of them are on standby."""
-        new = _nodes_of(wanted) - _nodes_of(self._requested) - Counter(self._standby_now())
+        new = nodes_of(wanted) - nodes_of(self._requested) - Counter(self._standby_now())
         return self._drawn_s(self._simulation.reconfiguration.provision_s) if new else 0.0
 
     def _keep_standby(self, instances: int, wanted: Mapping[str, tuple[str, ...]]) -> None:
-        """Those given up become idle, those in use are never among them; what is missing is provisioned."""
-        now_s, used = self._engine.time_s, _nodes_of(wanted)
-        given_up = [node for node in _nodes_of(self._engine.running) if node not in used]
-        idle = {**dict.fromkeys(given_up, now_s), **self._standby}
-        slots = {node.name: node.slots for node in self._topology.nodes}
-        idle = {node: up_s for node, up_s in idle.items() if used[node] < slots.get(node, 1)}
-        oldest_first = sorted(idle.items(), key=lambda node_and_time: node_and_time[1])
-        self._standby = dict(oldest_first[:instances])
-        while len(self._standby) < instances:
-            free = free_nodes(self._topology, {**wanted, "": tuple(self._standby)})
-            if not free:
-                break
-            new_s = self._drawn_s(self._simulation.reconfiguration.new_instance_s)
-            self._standby[free[0]] = now_s + new_s
-            self._schedule(self._standby[free[0]], self._count_standby)
+        """Those given up become idle; what is missing is provisioned."""
+        now_s, topology = self._engine.time_s, self._topology
+        self._standby = kept_idle(self._standby, instances, self._engine.running, wanted, topology, now_s)
+        for node in nodes_for_more(self._standby, instances, wanted, topology):
+            self._standby[node] = now_s + self._drawn_s(self._simulation.reconfiguration.new_instance_s)
+            self._schedule(self._standby[node], self._count_standby)
         self._count_standby()
 
     def _count_standby(self) -> None:
@@ -465,10 +437,6 @@ class SimulatedTestbed:
                     )
                     self._requested[operator.name] = nodes
                     self._engine.place({**self._engine.running, operator.name: nodes})
-
-
-def _nodes_of(placement: Mapping[str, tuple[str, ...]]) -> Counter[str]:
-    return Counter(node for nodes in placement.values() for node in nodes)
 
 
 def _taken_from(remaining: Counter[str], node: str) -> bool:

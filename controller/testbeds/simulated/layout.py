@@ -1,0 +1,97 @@
+"""The job as it is placed now: what each operator can do there, and how far records travel between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from controller.model import Operator, Placement, Topology
+from controller.placement import largest_rtt_ms
+from controller.testbeds.simulated.flow import Dag, Floats
+from controller.testbeds.simulated.response import Station
+from controller.testbeds.simulated.settings import Simulation
+
+Nodes = tuple[str, ...]
+
+
+class Replicas(NamedTuple):
+    """One operator."""
+
+    nodes: Nodes
+    instance_ids: tuple[str, ...]
+    capacity_per_s: float  # while it runs
+    cpu_base_per_s: float  # mechanism 2: the throughput that would show as 100 % CPU
+    station: Station | None  # None where nothing can be served
+
+
+class Layout(NamedTuple):
+    """All operators."""
+
+    replicas: list[Replicas]
+    capacity_per_s: Floats
+    limits_per_s: list[float]  # per entry: the most it could bring if it were alone …
+    slowest: list[int]  # … and the operator that says so
+    hops_s: list[list[float]]  # per operator: from each of those upstream, one way
+
+
+class Site:
+    """The nodes and the network as they are now, and what operators can do on them."""
+
+    def __init__(self, topology: Topology, speeds: Mapping[str, float], simulation: Simulation) -> None:
+        self._topology, self._speeds, self._simulation = topology, speeds, simulation
+
+    def laid_out(self, operators: tuple[Operator, ...], dag: Dag, placement: Placement) -> Layout:
+        replicas = [self._replicas(operator, tuple(placement[operator.name])) for operator in operators]
+        capacity_per_s = np.array([each.capacity_per_s for each in replicas])
+        limits_per_s, slowest = _bottlenecks(dag, capacity_per_s)
+        hops_s = [
+            [self._hop_s(replicas[j].nodes, replicas[i].nodes) for j in dag.upstream[i]]
+            for i in range(len(operators))
+        ]
+        return Layout(replicas, capacity_per_s, limits_per_s, slowest, hops_s)
+
+    def capacity_of(self, operator: Operator, nodes: Nodes) -> tuple[float, float]:
+        """Mechanism 1: records/s on these nodes, and what it would be without the network."""
+        if not nodes:
+            return 0.0, 0.0
+        law = self._simulation.capacity[operator.name]
+        speed = sum(self._speeds.get(node, 1.0) for node in nodes) / len(nodes)
+        latency_free_per_s = law.latency_free_per_s(len(nodes), speed)
+        rtt_ms = largest_rtt_ms(self._topology, nodes)
+        return law.capacity_per_s(len(nodes), speed, rtt_ms), latency_free_per_s
+
+    def _replicas(self, operator: Operator, nodes: Nodes) -> Replicas:
+        simulation = self._simulation
+        capacity_per_s, latency_free_per_s = self.capacity_of(operator, nodes)
+        station = None
+        if capacity_per_s > 0:
+            station = Station.of(capacity_per_s, len(nodes), simulation.arrival_scv, simulation.service_scv)
+        lost_per_s = latency_free_per_s - capacity_per_s
+        cpu_base_per_s = capacity_per_s + simulation.cpu_idle_in_latency_ratio * lost_per_s
+        return Replicas(nodes, _instance_ids(operator.name, nodes), capacity_per_s, cpu_base_per_s, station)
+
+    def _hop_s(self, senders: Nodes, receivers: Nodes) -> float:
+        pairs_ms = [self._topology.rtt_ms(a, b) for a in senders for b in receivers]
+        return sum(pairs_ms) / len(pairs_ms) / 2000 if pairs_ms else 0.0
+
+
+def _bottlenecks(dag: Dag, capacity_per_s: Floats) -> tuple[list[float], list[int]]:
+    limits_per_s: list[float] = []
+    slowest: list[int] = []
+    for multiplicity, behind in zip(dag.multiplicity, dag.behind, strict=True):
+        limits = capacity_per_s[behind] / multiplicity[behind]
+        slowest.append(int(behind[limits.argmin()]))
+        limits_per_s.append(float(limits.min()))
+    return limits_per_s, slowest
+
+
+def _instance_ids(name: str, nodes: Nodes) -> tuple[str, ...]:
+    """Numbered node by node: whoever joins or leaves elsewhere, an instance keeps its name."""
+    numbers: dict[str, int] = {}
+    ids = []
+    for node in nodes:
+        number = numbers[node] = numbers.get(node, -1) + 1
+        ids.append(f"{name}-{node}-{number}")
+    return tuple(ids)
