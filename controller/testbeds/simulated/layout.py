@@ -34,6 +34,7 @@ class Layout(NamedTuple):
     limits_per_s: list[float]  # per entry: the most it could bring if it were alone …
     slowest: list[int]  # … and the operator that says so
     hops_s: list[list[float]]  # per operator: from each of those upstream, one way
+    instance_ids: tuple[str, ...]  # of all operators
 
 
 class Site:
@@ -50,7 +51,8 @@ class Site:
             [self._hop_s(replicas[j].nodes, replicas[i].nodes) for j in dag.upstream[i]]
             for i in range(len(operators))
         ]
-        return Layout(replicas, capacity_per_s, limits_per_s, slowest, hops_s)
+        instance_ids = tuple(name for each in replicas for name in each.instance_ids)
+        return Layout(replicas, capacity_per_s, limits_per_s, slowest, hops_s, instance_ids)
 
     def capacity_of(self, operator: Operator, nodes: Nodes) -> tuple[float, float]:
         """Mechanism 1: records/s on these nodes, and what it would be without the network."""

@@ -5,8 +5,9 @@ Plain floats on purpose: a job has a handful of operators, for which arrays cost
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, repeat
+from math import exp, sqrt
 from typing import NamedTuple
 
 from numpy.random import Generator
@@ -17,8 +18,34 @@ from controller.testbeds.simulated.layout import Replicas
 from controller.testbeds.simulated.settings import Memory, Noise
 
 
+class Wander:
+    """Slow errors of the CPU gauge: per instance an Ornstein–Uhlenbeck process, seen at the readings. Its
+    spread is that of the noise, its autocorrelation exp(−t / cpu_wander_s)."""
+
+    def __init__(self, noise: Noise, rng: Generator) -> None:
+        self._spread, self._lasts_s, self._rng = noise.cpu_wander, noise.cpu_wander_s, rng
+        self._errors: dict[str, float] = {}
+        self._time_s = 0.0
+
+    def errors(self, time_s: float, instance_ids: Sequence[str]) -> Mapping[str, float]:
+        if self._spread == 0:
+            return _NO_ERRORS
+        kept = exp((self._time_s - time_s) / self._lasts_s)
+        fresh = self._rng.standard_normal(len(instance_ids)).tolist()
+        known, self._errors, self._time_s = self._errors, {}, time_s
+        for name, draw in zip(instance_ids, fresh, strict=True):
+            if name in known:
+                self._errors[name] = kept * known[name] + sqrt(1 - kept * kept) * self._spread * draw
+            else:
+                self._errors[name] = self._spread * draw
+        return self._errors
+
+
+_NO_ERRORS: Mapping[str, float] = {}
+
+
 def operator_metrics(
-    engine: Engine, since: Counters, now: Counters, noise: Noise, rng: Generator
+    engine: Engine, since: Counters, now: Counters, noise: Noise, rng: Generator, wander: Wander
 ) -> dict[str, OperatorMetrics]:
     """Averages between two instants, as Prometheus would report them."""
     window_s = (now.step - since.step) * engine.step_s
@@ -34,6 +61,7 @@ def operator_metrics(
     instances = sum(replicas)
     readers = Readers.of(noise, rng, meters=4 * len(replicas) + instances, gauges=len(replicas) + instances)
     off = readers.off
+    slow_errors = wander.errors(engine.time_s, engine.layout.instance_ids)
 
     seen: dict[str, OperatorMetrics] = {}
     for i, (name, placed) in enumerate(zip(engine.dag.names, engine.layout.replicas, strict=True)):
@@ -61,7 +89,7 @@ def operator_metrics(
             # Besides the backlog there are those that wait by chance (Little's law).
             queue_records=readers.queue(backlog[i] + throughput_per_s[i] * wait_s),
             response_time_ms=_response_ms(placed, waits_s[i] + wait_s),
-            instances=_instances(placed, load, readers),
+            instances=_instances(placed, load, readers, slow_errors),
         )
     return seen
 
@@ -159,7 +187,9 @@ def _response_ms(placed: Replicas, wait_s: float) -> float | None:
     return None if placed.station is None else (wait_s + placed.station.service_s) * 1000
 
 
-def _instances(placed: Replicas, load: Load, readers: Readers) -> tuple[InstanceMetrics, ...]:
+def _instances(
+    placed: Replicas, load: Load, readers: Readers, slow_errors: Mapping[str, float]
+) -> tuple[InstanceMetrics, ...]:
     """Records are dealt out evenly, so instances differ by what measuring adds."""
     instances = []
     for instance_id, node in zip(placed.instance_ids, placed.nodes, strict=True):
@@ -169,7 +199,7 @@ def _instances(placed: Replicas, load: Load, readers: Readers) -> tuple[Instance
                 instance_id,
                 node,
                 "running",
-                readers.cpu(load.cpu, factor),
+                readers.cpu(load.cpu + slow_errors.get(instance_id, 0.0), factor),
                 readers.memory(load.memory),
                 min(1.0, load.busy * factor),
                 load.rate_per_s * next(readers.off),

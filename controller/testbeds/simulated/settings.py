@@ -75,6 +75,9 @@ class Noise(Settings):
     relative: Annotated[float, Field(ge=0)] = 0.0  # of rates and times, which meters average
     cpu_relative: Annotated[float, Field(ge=0)] = 0.0  # of CPU, which a gauge reads at one instant
     cpu_absolute: Annotated[float, Field(ge=0)] = 0.0  # of CPU, whatever the load; a ratio
+    # Of CPU, whatever the load, but slow: the error of an instance lasts for about `cpu_wander_s`.
+    cpu_wander: Annotated[float, Field(ge=0)] = 0.0
+    cpu_wander_s: PositiveSeconds = 5.0
     memory_relative: Annotated[float, Field(ge=0)] = 0.0
     queue_relative: Annotated[float, Field(ge=0)] = 0.0  # of what waits, at one instant
     settling_factor: Annotated[float, Field(ge=1)] = 1.0  # how much noisier while settling

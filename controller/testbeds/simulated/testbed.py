@@ -42,7 +42,7 @@ from controller.testbeds.simulated.faults import (
     SlowNetwork,
     Straggler,
 )
-from controller.testbeds.simulated.measure import node_metrics, operator_metrics
+from controller.testbeds.simulated.measure import Wander, node_metrics, operator_metrics
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.standby import kept_idle, nodes_for_more, nodes_of
 
@@ -74,7 +74,8 @@ class SimulatedTestbed:
         self._simulation = simulation
         self._whole_topology = topology
         self._topology = topology
-        self._noise_rng, self._duration_rng = rng.spawn(2)
+        self._noise_rng, self._duration_rng, wander_rng = rng.spawn(3)
+        self._wander = Wander(simulation.noise, wander_rng)
         self._engine = Engine(topology, start, inputs, simulation)
         self._requested: dict[str, tuple[str, ...]] = dict(start)
         self._booting: dict[str, dict[int, str]] = {name: {} for name in start}  # ticket -> node
@@ -189,7 +190,8 @@ class SimulatedTestbed:
         if engine.time_s < self._settled_s:
             noise = noise.while_settling()
         since = self._counters_at(max(0, engine.step - self._window_steps))
-        operators = operator_metrics(engine, since, self._counters_at(engine.step), noise, self._noise_rng)
+        until = self._counters_at(engine.step)
+        operators = operator_metrics(engine, since, until, noise, self._noise_rng, self._wander)
         for name, nodes in self._booting.items():
             if nodes:
                 boots = tuple(

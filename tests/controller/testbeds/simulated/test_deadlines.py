@@ -231,3 +231,20 @@ def test_noise_has_the_spread_it_is_said_to_have(noise, read):
     (spread,) = noise.values()
     assert np.std(off) == pytest.approx(spread, rel=0.1)
     assert np.mean(off) == pytest.approx(0, abs=spread / 10)
+
+
+def test_slow_noise_has_the_spread_and_lasts_as_long_as_it_is_said_to():
+    """Its autocorrelation after t seconds is exp(−t / 8 s); the instances' errors are their own."""
+    noise = {"cpu_wander": 0.04, "cpu_wander_s": 8}
+    job = simulated(constant(80, 9100), map_nodes=["fog1", "fog2"], noise=noise, metric_window_s=1)
+    job.wait(10)
+    off = np.empty((9000, 2))
+    for k in range(len(off)):
+        off[k] = [one.cpu_ratio for one in job.observe().operators["map"].instances]
+        job.wait(1)
+    off -= off.mean(axis=0)
+    assert off.std(axis=0) == pytest.approx(0.04, rel=0.12)
+    for lag_s in (1, 8, 16):
+        correlation = (off[lag_s:] * off[:-lag_s]).mean() / off.var()
+        assert correlation == pytest.approx(np.exp(-lag_s / 8), abs=0.08)
+    assert abs(np.corrcoef(off.T)[0, 1]) < 0.12
