@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# No test is about time: on a busy machine anything may take long.
+settings.register_profile("fogscale", settings.get_profile(settings.get_current_profile_name()), deadline=None)
+settings.load_profile("fogscale")
 
 
 @pytest.fixture(scope="session")
