@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # No test is about time: on a busy machine anything may take long.
-settings.register_profile("fogscale", settings.get_profile(settings.get_current_profile_name()), deadline=None)
+usual = settings.get_profile(settings.get_current_profile_name())
+settings.register_profile("fogscale", usual, deadline=None)
 settings.load_profile("fogscale")
 
 
