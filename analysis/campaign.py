@@ -86,7 +86,7 @@ def _check_distinct(campaign: Campaign) -> None:
         )
 
 
-# On the workers --------------------------------------------------------------------------------------------
+# On the workers
 
 
 def _simulated(
@@ -157,7 +157,7 @@ def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatc
     return pa.RecordBatch.from_pydict(columns, schema=to_arrow_schema(_ROW))
 
 
-# On the driver ---------------------------------------------------------------------------------------------
+# On the driver
 
 
 @contextmanager

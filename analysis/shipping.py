@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import io
+import shutil
 import tempfile
 import zipfile
 from pathlib import Path
@@ -19,7 +21,9 @@ def ship_packages(spark: SparkSession) -> None:
     context = spark.sparkContext
     if is_local(context.master or "") or getattr(context, "_fogscale_shipped", False):
         return
-    archive = Path(tempfile.mkdtemp(prefix="fogscale-")) / "fogscale.zip"
+    folder = tempfile.mkdtemp(prefix="fogscale-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers may ask for it until the end
+    archive = Path(folder) / "fogscale.zip"
     archive.write_bytes(packed())
     context.addPyFile(str(archive))
     context._fogscale_shipped = True  # type: ignore[attr-defined]  # once per context

@@ -131,7 +131,7 @@ def _mute_query_contexts() -> None:
         logging.getLogger(name).addFilter(lambda _record: False)
 
 
-# Java ------------------------------------------------------------------------------------------------------
+# Java
 
 
 def java_home() -> Path:

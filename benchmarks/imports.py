@@ -1,10 +1,13 @@
 """`python -m benchmarks.imports`: what `fogscale trace import` costs beside doing next to nothing.
 
-Taxi: the whole import (survey, parse, judge, sort, drop duplicates, write Parquet) beside a plain
-`spark.read.csv(file).count()` of the same file, which only looks for line ends. Each in a fresh process and
-in turn; a session that has started is where the clock begins. World Cup: reading records into columns beside
-numpy.fromfile. Memory: the most that JVM and Python workers hold together, for one and four times the input.
-Machines are noisy: CPU seconds of all processes stand beside those on the clock, and ratios are medians.
+Taxi: the whole import (survey, parse, judge, sort, find duplicates, write Parquet, report) beside a plain
+`spark.read.csv(file).count()` of the same file, which only looks for line ends. The floor is what no import
+can save: the columns parsed by Arrow and written as Parquet, neither judged nor sorted.
+World Cup: records to native columns in Spark's tasks, and the whole import, beside numpy.fromfile; the floor
+is numpy.fromfile and its columns written as Parquet.
+All in turn in one session that is warm, as the medians of some rounds; then each once in a fresh session,
+where the JVM is still compiling. Memory: the most that JVM and Python workers hold together, for one and four
+times the input. Machines are noisy: CPU seconds of all processes stand beside those on the clock.
 """
 
 from __future__ import annotations
@@ -15,25 +18,27 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import md5
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-
-from workloads.importing.streams import parts_of
-from workloads.importing.worldcup98 import record_batches
+import pyarrow.parquet as pq
+from pyarrow import csv
 
 ROUNDS = 3
+WARM_UPS = 2
 TAXI_ROWS = 2_000_000
 LOG_RECORDS = 7_000_000  # of a full file of the public logs
 DRIVER_HEAP = "512m"
 MOST_TIMES = 3.0
+
+Measured = dict[str, float]
 
 
 def main() -> None:
@@ -44,54 +49,40 @@ def main() -> None:
     print(json.dumps(results, indent=2))
 
 
-def taxi(folder: Path, rows: int = TAXI_ROWS, rounds: int = ROUNDS) -> dict[str, Any]:
+def taxi(folder: Path, rows: int = TAXI_ROWS) -> dict[str, Any]:
     path = folder / "trips.csv"
     write_trips(path, rows)
-    pairs = [(_fresh("import_taxi", path), _fresh("count", path)) for _ in range(rounds)]
-    warm = _fresh("warm", path)
+    warm = _session(["count", "import_taxi", "parse_and_write"], path, WARM_UPS, ROUNDS)
+    cold = {name: _session([name], path, 0, 1)[name] for name in ("count", "import_taxi")}
     return {
         "rows": rows,
         "megabytes": path.stat().st_size / 1e6,
-        "import": [ours for ours, _ in pairs],
-        "count": [count for _, count in pairs],
-        "rows_per_s": rows / median(ours["wall_s"] for ours, _ in pairs),
-        "wall_ratio": median(ours["wall_s"] / count["wall_s"] for ours, count in pairs),
-        "cpu_ratio": median(ours["cpu_s"] / count["cpu_s"] for ours, count in pairs),
+        "warm": warm,
+        "in_a_fresh_session": cold,
+        "rows_per_s": rows / warm["import_taxi"]["wall_s"],
+        "import_to_count": _ratios(warm, "import_taxi", "count"),
+        "floor_to_count": _ratios(warm, "parse_and_write", "count"),
+        "fresh_import_to_count": _ratios(cold, "import_taxi", "count"),
         "target": MOST_TIMES,
-        "in_a_warm_session": warm,
     }
 
 
-def worldcup98(folder: Path, records: int = LOG_RECORDS, rounds: int = ROUNDS) -> dict[str, Any]:
-    """Plain and gzipped, in this process; then through Spark, and the whole import."""
+def worldcup98(folder: Path, records: int = LOG_RECORDS) -> dict[str, Any]:
     plain, zipped = folder / "wc_day46_1.bin", folder / "wc_day46_1.gz"
     write_log(plain, records)
     zipped.write_bytes(gzip.compress(plain.read_bytes(), 6))
-    in_python = {
-        "numpy.fromfile, nothing decoded": lambda: np.fromfile(plain, _RECORD),
-        "numpy.fromfile into native columns": lambda: _native(np.fromfile(plain, _RECORD)),
-        "our batches": lambda: _drain(plain, records),
-        "gunzip, numpy.frombuffer into native columns": lambda: _native(
-            np.frombuffer(gzip.decompress(zipped.read_bytes()), _RECORD)
-        ),
-        "our batches from gzip": lambda: _drain(zipped, records),
-    }
-    times = _interleaved(in_python, rounds)
-    spark = {name: _fresh(name, plain) for name in ("read_log", "import_log")}
-    fromfile_s = times["numpy.fromfile into native columns"]
-    unzipped_s = times["gunzip, numpy.frombuffer into native columns"]
-    return {
-        "records": records,
-        "cpu_s": times,
-        "through_spark": spark,
-        # The reader by itself frees each batch, where numpy keeps the whole file: it can be below 1.
-        "reader_without_spark_ratio": times["our batches"] / fromfile_s,
-        "reader_without_spark_gzip_ratio": times["our batches from gzip"] / unzipped_s,
-        # What a user gets: these are to be held against the target.
-        "read_on_spark_cpu_ratio": spark["read_log"]["cpu_s"] / fromfile_s,
-        "import_cpu_ratio": spark["import_log"]["cpu_s"] / fromfile_s,
-        "target": MOST_TIMES,
-    }
+    found: dict[str, Any] = {"records": records, "target": MOST_TIMES}
+    for name, path in (("plain", plain), ("gzip", zipped)):
+        warm = _session(["fromfile", "native", "read_log", "import_log", "native_and_write"], path, 1, ROUNDS)
+        found[name] = {
+            "warm": warm,
+            "records_per_s": records / warm["import_log"]["wall_s"],
+            "read_to_fromfile": _ratios(warm, "read_log", "fromfile"),
+            "read_to_fromfile_and_native_columns": _ratios(warm, "read_log", "native"),
+            "import_to_fromfile_and_native_columns": _ratios(warm, "import_log", "native"),
+            "import_to_floor": _ratios(warm, "import_log", "native_and_write"),
+        }
+    return found
 
 
 def memory(folder: Path, rows: int = 500_000) -> dict[str, Any]:
@@ -100,26 +91,32 @@ def memory(folder: Path, rows: int = 500_000) -> dict[str, Any]:
     for times in (1, 4):
         path = folder / f"trips-{times}.csv"
         write_trips(path, rows * times)
-        held[f"{times}x"] = _fresh("import_taxi", path, heap=DRIVER_HEAP)["peak_mb"]
+        held[f"{times}x"] = _session(["import_taxi"], path, 0, 1, DRIVER_HEAP)["import_taxi"]["peak_mb"]
     return {"rows": rows, "driver_heap": DRIVER_HEAP, "peak_mb": held, "growth": held["4x"] / held["1x"]}
 
 
-# One measurement in a process of its own -------------------------------------------------------------------
+def _ratios(measured: dict[str, Measured], ours: str, theirs: str) -> Measured:
+    return {key: measured[ours][key] / measured[theirs][key] for key in ("wall_s", "cpu_s")}
 
 
-def _fresh(what: str, path: Path, heap: str = "2g") -> dict[str, Any]:
-    code = f"from benchmarks.imports import measure; measure({what!r}, {str(path)!r})"
+# Measurements in a process of their own
+
+
+def _session(
+    what: list[str], path: Path, warm_ups: int, rounds: int, heap: str = "2g"
+) -> dict[str, Measured]:
+    code = f"from benchmarks.imports import measure; measure({what!r}, {str(path)!r}, {warm_ups}, {rounds})"
     submit = {"PYSPARK_SUBMIT_ARGS": f"--driver-memory {heap} pyspark-shell"}
     done = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | submit, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    result: dict[str, Measured] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
-def measure(what: str, path: str) -> None:
+def measure(what: list[str], path: str, warm_ups: int, rounds: int) -> None:
     """Prints seconds on the clock, CPU seconds of all processes, and the most memory they held."""
     from analysis.spark import session
 
@@ -127,18 +124,29 @@ def measure(what: str, path: str) -> None:
     actions: dict[str, Callable[[], Any]] = {
         "count": lambda: spark.read.csv(path).count(),
         "import_taxi": lambda: _import(spark, "taxi", path),
-        "import_log": lambda: _import(spark, "worldcup98", path),
+        "parse_and_write": lambda: _parse_and_write(path),
+        "fromfile": lambda: _records(path),
+        "native": lambda: _native(_records(path)),
         "read_log": lambda: _read_log(spark, path),
+        "import_log": lambda: _import(spark, "worldcup98", path),
+        "native_and_write": lambda: _native_and_write(path),
     }
-    if what == "warm":
-        rounds = [{name: _timed(actions[name]) for name in ("import_taxi", "count")} for _ in range(ROUNDS)]
-        print(json.dumps(rounds))
-    else:
-        print(json.dumps(_timed(actions[what])))
+    for _ in range(warm_ups):
+        for name in what:
+            actions[name]()
+    taken: dict[str, list[Measured]] = {name: [] for name in what}
+    for _ in range(rounds):
+        for name in what:
+            taken[name].append(_timed(actions[name]))
+    print(json.dumps({name: _median(each) for name, each in taken.items()}))
     spark.stop()
 
 
-def _timed(action: Callable[[], Any]) -> dict[str, float]:
+def _median(measured: list[Measured]) -> Measured:
+    return {key: median(each[key] for each in measured) for key in measured[0]}
+
+
+def _timed(action: Callable[[], Any]) -> Measured:
     over, most_mb = threading.Event(), [0.0]
 
     def watch() -> None:
@@ -157,8 +165,8 @@ def _timed(action: Callable[[], Any]) -> dict[str, float]:
 
 def _import(spark: Any, kind: str, path: str) -> None:
     from workloads.importing.editions import recognise
-    from workloads.importing.job import taxi_source, worldcup_source
     from workloads.importing.manifest import import_trace
+    from workloads.importing.sources import taxi_source, worldcup_source
 
     files = [Path(path)]
     source = taxi_source(files, recognise(files)) if kind == "taxi" else worldcup_source(files)
@@ -166,11 +174,25 @@ def _import(spark: Any, kind: str, path: str) -> None:
 
 
 def _read_log(spark: Any, path: str) -> None:
-    """Every column to a sink that takes all and keeps nothing."""
-    from workloads.importing.worldcup98 import PART_BYTES, RECORD_BYTES, read_records
+    """Every record to native columns in Spark's tasks, and none left out: one that stops early looks fast."""
+    from workloads.importing.sources import worldcup_source
 
-    rows = read_records(spark, parts_of(Path(path), 0, PART_BYTES, RECORD_BYTES))
-    rows.write.format("noop").mode("overwrite").save()
+    source = worldcup_source([Path(path)])
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                rows = sum(rows.table.num_rows for rows in source.read(source.parts[number], 1))
+                yield pa.RecordBatch.from_pydict({"rows": [rows]})
+
+    parts = len(source.parts)
+    tasks = spark.range(0, parts, 1, parts).mapInArrow(read, "rows long")
+    found = sum(row.rows for row in tasks.collect())
+    if found != len(_records(path)):
+        raise RuntimeError(f"{found} records were read")
+
+
+# The process and its children
 
 
 def _family() -> list[int]:
@@ -208,34 +230,36 @@ def _cpu_s() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-# Numpy beside our reader -----------------------------------------------------------------------------------
+# Floors
 
 _RECORD = np.dtype([(name, ">u4") for name in "abcd"] + [(name, "u1") for name in "efgh"])
 
 
-def _native(records: np.ndarray) -> list[pa.Array]:
-    wide = [pa.array(records[name].astype(np.int64)) for name in "abcd"]
-    return wide + [pa.array(records[name].astype(np.int16)) for name in "efgh"]
+def _records(path: str) -> np.ndarray:
+    if path.endswith(".gz"):
+        return np.frombuffer(gzip.decompress(Path(path).read_bytes()), _RECORD)
+    return np.fromfile(path, _RECORD)
 
 
-def _drain(path: Path, records: int) -> None:
-    """Every record to a column, and none left out: a reader that stops early would look fast."""
-    drained = sum(batch.num_rows for part in parts_of(path, 0, 1 << 40, 20) for batch in record_batches(part))
-    if drained != records:
-        raise RuntimeError(f"{drained} of {records} records were read")
+def _native(records: np.ndarray) -> pa.Table:
+    columns = {name: records[name].astype(np.uint32) for name in "abcd"}
+    return pa.table(columns | {name: np.ascontiguousarray(records[name]) for name in "efgh"})
 
 
-def _interleaved(actions: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    taken: dict[str, list[float]] = {name: [] for name in actions}
-    for _ in range(rounds):
-        for name, action in actions.items():
-            start = process_time()
-            action()
-            taken[name].append(process_time() - start)
-    return {name: median(times) for name, times in taken.items()}
+def _native_and_write(path: str) -> None:
+    pq.write_table(_native(_records(path)), f"{path}.parquet", compression="lz4")
 
 
-# Data like the real -----------------------------------------------------------------------------------------
+def _parse_and_write(path: str) -> None:
+    """Batch by batch in one thread, with the types that Arrow guesses."""
+    with csv.open_csv(path, csv.ReadOptions(use_threads=False, block_size=1 << 20)) as batches:
+        writer = pq.ParquetWriter(f"{path}.parquet", batches.schema, compression="lz4")
+        with writer:
+            for batch in batches:
+                writer.write_batch(batch)
+
+
+# Data like the real
 
 
 def write_trips(path: Path, rows: int, seed: int = 1) -> None:

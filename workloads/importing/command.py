@@ -57,8 +57,8 @@ def _import(kind: str, files: list[Path], folder: Path, name: str | None, fresh:
         _say(f"recognised {edition.title}")
     is_long = sum(path.stat().st_size for path in files) >= LONG_JOB_BYTES
     with spark_session("starting Spark …", long_job=is_long) as spark:
-        from workloads.importing.job import taxi_source, worldcup_source
         from workloads.importing.manifest import import_trace
+        from workloads.importing.sources import taxi_source, worldcup_source
 
         source = worldcup_source(files) if edition is None else taxi_source(files, edition)
         manifest = import_trace(spark, source, kind, target, fresh, _say)

@@ -60,7 +60,7 @@ def record_format(edition: str) -> str:
     return {"debs2015": "debs_route", "worldcup98": "worldcup_request"}.get(edition, "taxi_ride")
 
 
-# Rows by number --------------------------------------------------------------------------------------------
+# Rows by number
 
 
 class _Group(NamedTuple):
@@ -105,7 +105,7 @@ def _read(group: _Group) -> pa.Table:
     return file.read_row_group(group.number, columns=columns)
 
 
-# Formats ---------------------------------------------------------------------------------------------------
+# Formats
 
 
 def taxi_ride(number: int, time_ms: int, row: Row) -> str:

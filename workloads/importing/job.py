@@ -1,58 +1,35 @@
-"""The import itself: a survey, then one pass over the raw files, from which both tables are written."""
+"""The import on Spark: a look at a sample, then one pass over the raw files and one exchange by time.
+
+Tasks work on Arrow columns from the first byte to the written file; an event never becomes a row of the
+JVM, which alone would take longer than the rest. Spark spreads the tasks over its workers, brings together
+what belongs to the same slice of time, tries again what fails, and counts.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 
 from analysis.shipping import ship_packages
 from controller.errors import FogscaleError
-from workloads.importing import lines, worldcup98
-from workloads.importing.cleaning import (
-    in_slices,
-    record_reason,
-    seconds,
-    timed_rides,
-    timed_trips,
-    trip_reason,
-    whole_minute,
-    without_duplicates,
-)
-from workloads.importing.editions import TLC_PARQUET, Edition, has_header
-from workloads.importing.streams import CHUNK_BYTES, Part, parts_of
-from workloads.importing.survey import Cell, Slicing, Span, file_spans, rounded_vendors, slicing
-from workloads.importing.taxi import parsed, parsed_stamps, read_tlc
+from workloads.importing import slices
+from workloads.importing.slices import Verdicts
+from workloads.importing.sources import Source
+from workloads.importing.streams import Part
+from workloads.importing.survey import Cell, file_spans, rounded_vendors, slicing
 
-SAMPLE_BYTES = 4 << 20  # of all files together; smaller files are looked at as a whole
-LEAST_SAMPLE_BYTES = 1 << 18  # of each file
 SLICE_BYTES = 64 << 20  # of raw data that one task sorts
 GZIP_RATIO = 4  # how much larger the content is, about
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Source:
-    """Rows with `file`, `position`, `raw`, `damage` and typed columns, and how they are judged."""
-
-    edition: str
-    title: str
-    paths: tuple[Path, ...]
-    read: Callable[[SparkSession, bool], DataFrame]  # all rows, or a sample of them
-    timed: Callable[[DataFrame, frozenset[str]], DataFrame]  # adds event_s and spread_s
-    reason: Callable[[DataFrame, dict[int, Span]], Column]
-    columns: tuple[Column, ...]  # of an event, beside its time
-    raw: Column  # a row as it stood in the file
-    vendor: Column
-    may_be_rounded: bool
-    by_month: bool
-    drops_duplicates: bool
+Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -67,194 +44,93 @@ class Imported:
 def write_rows(spark: SparkSession, source: Source, folder: Path, say: Say) -> Imported:
     """Kept rows to folder/events and the others to folder/quarantine, in one pass over the raw data."""
     ship_packages(spark)
+    for name in ("events", "quarantine", slices.DUPLICATES, slices.EXCHANGE):
+        (folder / name).mkdir()
     say("looking at a sample")
     cells = survey(spark, source)
-    spans, rounded = file_spans(cells, source.by_month), frozenset[str]()
-    if source.may_be_rounded:
-        rounded = rounded_vendors(cells)
-    cut = slicing(cells, spans, _slice_count(source.paths, spark.sparkContext.defaultParallelism))
+    spans = file_spans(cells, source.by_month)
+    spread = rounded_vendors(cells) if source.may_be_rounded else frozenset[str]()
+    cut = slicing(cells, spans, _slice_count(source, spark.sparkContext.defaultParallelism))
     say(f"reading and cleaning {len(source.paths)} file(s)")
     counted = Observation("rows")
-    vendors = sorted({cell.vendor for cell in cells}) if source.may_be_rounded else []
-    rows = source.read(spark, False).observe(counted, *_counts(source, vendors))
-    judged = source.timed(_hashed(rows, source), rounded)
-    judged = judged.withColumn("reason", source.reason(judged, spans))
-    rows = _in_order(judged, source, cut)
-    with _settings(spark, _WRITER_SETTINGS):
-        _table(rows, source).write.partitionBy("quarantined").parquet(str(folder / "rows"))
-    for kept, name in (("false", "events"), ("true", "quarantine")):
-        part = folder / "rows" / f"quarantined={kept}"
-        part.rename(folder / name) if part.exists() else (folder / name).mkdir()
-        for checksum in (folder / name).glob(".*.crc"):
-            checksum.unlink()
-    shutil.rmtree(folder / "rows")
-    found = counted.get
-    shares = {
-        vendor: (found[f"whole_{number}"], found[f"vendor_{number}"]) for number, vendor in enumerate(vendors)
-    }
-    return Imported(found["rows"], shares, rounded)
+    blocks = read_blocks(spark, source, Verdicts(spans, spread, cut), folder)
+    blocks = blocks.observe(counted, F.sum("rows").alias("rows"))
+    tallies = write_slices(blocks, source, cut.count, folder).collect()
+    if any(tally.what == slices.DUPLICATES for tally in tallies):
+        say("looking up the lines of duplicates")
+        quote_duplicates(spark, source, folder).collect()
+    for name in (slices.DUPLICATES, slices.EXCHANGE):
+        shutil.rmtree(folder / name)
+    rows, whole = Counter[str](), Counter[str]()
+    for tally in tallies:
+        if tally.what == slices.VENDOR:
+            rows[tally.name] += tally.rows
+            whole[tally.name] += tally.whole
+    shares = {vendor: (whole[vendor], rows[vendor]) for vendor in sorted(rows)}
+    return Imported(counted.get["rows"] or 0, shares, spread)
 
 
 def survey(spark: SparkSession, source: Source) -> list[Cell]:
     """Rows per file, vendor and minute of a sample: a table whose size depends on the sample alone."""
-    rows = source.timed(source.read(spark, True), frozenset())
-    is_whole = whole_minute() if source.may_be_rounded else F.lit(False)
-    cells = (
-        rows.where(F.col("damage").isNull() & F.col("event_s").isNotNull())
-        .groupBy("file", source.vendor.alias("vendor"), F.floor(F.col("event_s") / 60).alias("minute"))
-        .agg(F.count(F.lit(1)).alias("rows"), F.count_if(is_whole).alias("whole"))
-        .select("file", "vendor", "minute", "rows", "whole")
+
+    def count(part: Part) -> Batches:
+        yield from slices.counted(part, source)
+
+    cells = _for_each(
+        spark, source.parts, count, "file int, vendor string, minute long, rows long, whole long"
     )
-    return [Cell(*row) for row in cells.collect()]
+    totals = cells.toArrow().group_by(["file", "vendor", "minute"])
+    totals = totals.aggregate([("rows", "sum"), ("whole", "sum")])
+    return [Cell(*row) for row in zip(*(column.to_pylist() for column in totals.columns), strict=True)]
 
 
-def _counts(source: Source, vendors: Sequence[str]) -> list[Column]:
-    counts = [F.count(F.lit(1)).alias("rows")]
-    for number, vendor in enumerate(vendors):
-        is_theirs = (source.vendor == vendor) & F.col("damage").isNull()
-        counts.append(F.count_if(is_theirs).alias(f"vendor_{number}"))
-        counts.append(F.count_if(is_theirs & whole_minute()).alias(f"whole_{number}"))
-    return counts
+def read_blocks(spark: SparkSession, source: Source, verdicts: Verdicts, folder: Path) -> DataFrame:
+    """Judged rows in blocks of columns, each of one slice of time: where each block is."""
+    target = str(folder.resolve())
+
+    def read(part: Part) -> Batches:
+        yield from slices.blocks(part, source, verdicts, target)
+
+    return _for_each(spark, source.parts, read, slices.BLOCKS)
 
 
-def _hashed(rows: DataFrame, source: Source) -> DataFrame:
-    return rows.withColumn("line_hash", F.xxhash64("raw")) if source.drops_duplicates else rows
+def write_slices(blocks: DataFrame, source: Source, count: int, folder: Path) -> DataFrame:
+    """Sorts each slice, writes its files and says what was in it."""
+    target = str(folder.resolve())
+
+    def write(batches: Batches) -> Batches:
+        yield from slices.written(batches, source, target)
+
+    return blocks.repartitionById(count, F.col("slice")).mapInArrow(write, slices.TALLIES)
 
 
-def _in_order(rows: DataFrame, source: Source, cut: Slicing) -> DataFrame:
-    sliced = in_slices(rows, cut)
-    if source.drops_duplicates:
-        return without_duplicates(sliced)
-    return sliced.sortWithinPartitions("event_s", "file", "position")
+def quote_duplicates(spark: SparkSession, source: Source, folder: Path) -> DataFrame:
+    """Moves the duplicates to the quarantine, with their lines: too few to carry every line for them."""
+    target = str(folder.resolve())
+
+    def quote(part: Part) -> Batches:
+        yield from slices.quoted(part, source, target)
+
+    return _for_each(spark, source.parts, quote, "rows long")
 
 
-def _table(rows: DataFrame, source: Source) -> DataFrame:
-    """One schema for both tables; what only quarantined rows need is null for the others."""
-    is_kept = F.col("reason").isNull()
-    return rows.select(
-        F.timestamp_seconds("event_s").cast("timestamp_ntz").alias("event_time"),
-        *source.columns,
-        "reason",
-        F.when(~is_kept, F.col("file")).alias("file"),
-        F.when(~is_kept, F.col("position")).alias("position"),
-        F.when(~is_kept, source.raw).alias("raw"),
-        (~is_kept).alias("quarantined"),
-    )
+def _for_each(
+    spark: SparkSession, parts: Sequence[Part], work: Callable[[Part], Batches], schema: str
+) -> DataFrame:
+    """A task for each part."""
+
+    def run(batches: Batches) -> Batches:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from work(parts[number])
+
+    return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(run, schema)
 
 
-def _slice_count(paths: Sequence[Path], cores: int) -> int:
-    size = sum(
-        path.stat().st_size * (GZIP_RATIO if part.is_gzip else 1) for path, part in _first_parts(paths)
-    )
+def _slice_count(source: Source, cores: int) -> int:
+    is_gzip = {part.path: part.is_gzip for part in source.parts}
+    size = sum(path.stat().st_size * (GZIP_RATIO if is_gzip.get(str(path)) else 1) for path in source.paths)
     return max(-(-size // SLICE_BYTES), min(cores, -(-size // (1 << 20))), 1)
-
-
-def _first_parts(paths: Sequence[Path]) -> Iterator[tuple[Path, Part]]:
-    for path in paths:
-        for part in parts_of(path, 0, 1 << 62)[:1]:
-            yield path, part
-
-
-# Two tables from one pass: each task keeps a file of each open, so that no sort by table destroys the order.
-# Spark begins to sort as soon as the limit is reached, not exceeded: it must be above two.
-_WRITER_SETTINGS = {
-    "spark.sql.maxConcurrentOutputFileWriters": "16",
-    "spark.sql.optimizer.plannedWrite.enabled": "false",
-    "spark.sql.parquet.compression.codec": "snappy",
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-}
-
-
-@contextmanager
-def _settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, earlier in before.items():
-            spark.conf.unset(name) if earlier is None else spark.conf.set(name, earlier)
-
-
-# Sources ---------------------------------------------------------------------------------------------------
-
-
-def taxi_source(paths: Sequence[Path], edition: Edition) -> Source:
-    read = _tlc_reader(paths) if edition is TLC_PARQUET else _line_reader(paths, edition)
-    columns = ["pickup_time", "dropoff_time", "spread_s"]
-    columns += [name for name in edition.columns if name not in (*columns, "kind", "stamp", "other_stamp")]
-    if edition.rides:
-        columns.append("is_start")
-    return Source(
-        edition=edition.name,
-        title=edition.title,
-        paths=tuple(paths),
-        read=read,
-        timed=timed_rides if edition.rides else timed_trips,
-        reason=lambda rows, spans: trip_reason(rows.columns, spans),
-        columns=tuple(F.col(name) for name in columns),
-        raw=F.col("raw"),
-        vendor=F.coalesce("vendor", F.lit("")) if edition.has_vendor else F.lit(""),
-        may_be_rounded=True,
-        by_month=True,
-        drops_duplicates=True,
-    )
-
-
-def _line_reader(paths: Sequence[Path], edition: Edition) -> Callable[[SparkSession, bool], DataFrame]:
-    parts = [part for n, path in enumerate(paths) for part in parts_of(path, n, lines.PART_BYTES)]
-    with_header = [n for n, path in enumerate(paths) if has_header(path)]
-    sample_every = _sample_every(paths, lines.SAMPLE_CHUNK_BYTES)
-
-    def read(spark: SparkSession, is_sample: bool) -> DataFrame:
-        rows = lines.read_lines(spark, parts, sample_every if is_sample else 1)
-        if with_header:
-            rows = rows.where((F.col("position") > 0) | ~F.col("file").isin(*with_header))
-        return _with_seconds((parsed_stamps if is_sample else parsed)(rows, edition))
-
-    return read
-
-
-def _tlc_reader(paths: Sequence[Path]) -> Callable[[SparkSession, bool], DataFrame]:
-    return lambda spark, _is_sample: _with_seconds(read_tlc(spark, paths))
-
-
-def _with_seconds(rows: DataFrame) -> DataFrame:
-    return rows.withColumns(
-        {"pickup_s": seconds(F.col("pickup_time")), "dropoff_s": seconds(F.col("dropoff_time"))}
-    )
-
-
-def worldcup_source(paths: Sequence[Path]) -> Source:
-    """No duplicates are dropped: a client may well ask for the same object twice within a second."""
-    size = worldcup98.RECORD_BYTES
-    parts = [part for n, path in enumerate(paths) for part in parts_of(path, n, worldcup98.PART_BYTES, size)]
-    sample_every = _sample_every(paths, CHUNK_BYTES)
-
-    def read(spark: SparkSession, is_sample: bool) -> DataFrame:
-        return worldcup98.read_records(spark, parts, sample_every if is_sample else 1)
-
-    return Source(
-        edition="worldcup98",
-        title="World Cup 98 access log (20-byte binary records, GMT)",
-        paths=tuple(paths),
-        read=read,
-        timed=lambda rows, _rounded: rows.withColumn("event_s", F.col("stamp_s")),
-        reason=lambda _rows, spans: record_reason(spans),
-        columns=worldcup98.decoded(),
-        raw=F.coalesce("raw", worldcup98.hexadecimal()),
-        vendor=F.lit(""),
-        may_be_rounded=False,
-        by_month=False,
-        drops_duplicates=False,
-    )
-
-
-def _sample_every(paths: Sequence[Path], chunk_bytes: int) -> int:
-    """One chunk in so many is looked at."""
-    wanted = max(SAMPLE_BYTES, LEAST_SAMPLE_BYTES * len(paths))
-    return max(1, sum(path.stat().st_size for path in paths) // max(wanted, chunk_bytes))
 
 
 def check_conservation(rows_in: int, kept: int, quarantined: int) -> None:

@@ -1,60 +1,64 @@
-"""Text files as lines on Spark: each line with its file and its place in it, whatever state the file is in.
+"""Text files as lines: each with its place in the file, whatever state the file is in.
 
-Spark's own reader cannot tell where a line stood and gives up on a whole gzip that was cut off, so tasks read
-the bytes themselves, a megabyte at a time, and hand them on as Arrow batches without touching single lines.
+Tasks read the bytes a megabyte at a time and find the line ends in them; no single line is touched. Spark's
+own reader cannot tell where a line stood and gives up on a whole gzip that was cut off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy.typing as npt
 
 from workloads.importing.streams import CHUNK_BYTES, Gunzip, Part
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 PART_BYTES = 32 << 20
 SAMPLE_CHUNK_BYTES = 1 << 16
 LONGEST_LINE_BYTES = 1 << 20  # what has no line end for so long is no text: it goes to quarantine in pieces
 
-LINES = "file int, position long, raw string, damage string"
-_ARROW_LINES = pa.schema(
-    [("file", pa.int32()), ("position", pa.int64()), ("raw", pa.string()), ("damage", pa.string())]
-)
 
-Batches = Iterator[pa.RecordBatch]
+class Lines(NamedTuple):
+    """Neighbouring lines of a file. `damage` says what ended the file early, in mid-line."""
+
+    position: int  # of the first of them, in bytes (after gunzip)
+    content: bytes
+    ends: npt.NDArray[np.int64]  # where each line ends in the content, its line end included
+    damage: str | None = None
+
+    @property
+    def starts(self) -> npt.NDArray[np.int64]:
+        starts = np.zeros_like(self.ends)
+        starts[1:] = self.ends[:-1]
+        return starts
+
+    @property
+    def positions(self) -> npt.NDArray[np.int64]:
+        return self.starts + self.position
+
+    def texts(self, numbers: Iterable[int]) -> list[str]:
+        """These lines without their line ends; bytes that are no UTF-8 stay readable."""
+        ends = self.ends
+        pieces = (self.content[ends[number - 1] if number else 0 : ends[number]] for number in numbers)
+        return [piece.decode("utf-8", "backslashreplace").rstrip("\r\n") for piece in pieces]
+
+    def without_first(self) -> Lines:
+        cut = int(self.ends[0])
+        return self._replace(
+            position=self.position + cut, content=self.content[cut:], ends=self.ends[1:] - cut
+        )
 
 
-def read_lines(spark: SparkSession, parts: Sequence[Part], sample_every: int = 1) -> DataFrame:
-    """The lines of these parts. `damage` says what ended a file early; its `raw` is the line it cut.
-
-    With `sample_every` above 1, only the lines of one chunk in so many: enough to know what a file is like.
-    """
-    return spark.range(0, len(parts), 1, max(1, len(parts))).mapInArrow(_reader(parts, sample_every), LINES)
-
-
-def _reader(parts: Sequence[Part], sample_every: int) -> Callable[[Batches], Batches]:
-    def read(batches: Batches) -> Batches:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from line_batches(parts[number], sample_every)
-
-    return read
-
-
-def line_batches(part: Part, sample_every: int = 1) -> Batches:
+def line_batches(part: Part, sample_every: int = 1) -> Iterator[Lines]:
+    """All lines of a part; with `sample_every` above 1, those of one chunk in so many."""
     if part.is_gzip:
         return _gzip_batches(part, sample_every)
     return _plain_batches(part) if sample_every == 1 else _plain_sample(part, sample_every)
 
 
-def _plain_batches(part: Part) -> Batches:
+def _plain_batches(part: Part, chunk_bytes: int = CHUNK_BYTES, is_sample: bool = False) -> Iterator[Lines]:
     """The lines that begin within the part; the last of them may end beyond it."""
     with Path(part.path).open("rb") as file:
         position = 0
@@ -63,21 +67,22 @@ def _plain_batches(part: Part) -> Batches:
             position = part.start - 1 + len(file.readline(LONGEST_LINE_BYTES))
         while position < part.end:
             file.seek(position)
-            if not (content := file.read(CHUNK_BYTES)):
+            if not (content := file.read(chunk_bytes)):
                 return
-            ends = _line_ends(content, is_last=len(content) < CHUNK_BYTES)
+            ends = _line_ends(content, is_last=is_sample or len(content) < chunk_bytes)
             ends = ends[: np.searchsorted(ends, part.end - position) + 1]
-            yield _batch(part.file, position, content, ends)
+            yield Lines(position, content[: ends[-1]], ends)
             position += int(ends[-1])
 
 
-def _plain_sample(part: Part, sample_every: int) -> Batches:
+def _plain_sample(part: Part, sample_every: int) -> Iterator[Lines]:
     for start in range(part.start, part.end, SAMPLE_CHUNK_BYTES * sample_every):
         end = min(start + SAMPLE_CHUNK_BYTES, part.end)
-        yield from _plain_batches(part._replace(start=start, end=end))
+        # Read a little further for the last line; where even that is not enough, it is malformed anyway.
+        yield from _plain_batches(part._replace(start=start, end=end), 2 * SAMPLE_CHUNK_BYTES, is_sample=True)
 
 
-def _gzip_batches(part: Part, sample_every: int) -> Batches:
+def _gzip_batches(part: Part, sample_every: int) -> Iterator[Lines]:
     position, rest = 0, b""
     stream = Gunzip(part.path)
     for number, content in enumerate(stream):
@@ -85,17 +90,15 @@ def _gzip_batches(part: Part, sample_every: int) -> Batches:
         ends = _line_ends(content, is_last=False)
         if len(ends):
             if number % sample_every == 0:
-                yield _batch(part.file, position, content, ends)
+                yield Lines(position, content[: ends[-1]], ends)
             position += int(ends[-1])
             content = content[ends[-1] :]
         rest = content
-    if stream.damage is not None:
-        yield _damaged(part.file, position, rest, stream.damage)
-    elif rest:
-        yield _batch(part.file, position, rest, np.array([len(rest)]))
+    if stream.damage is not None or rest:
+        yield Lines(position, rest, np.array([len(rest)]), stream.damage)
 
 
-def _line_ends(content: bytes, is_last: bool) -> np.ndarray:
+def _line_ends(content: bytes, is_last: bool) -> npt.NDArray[np.int64]:
     """Where the lines of this content end, their line end included."""
     ends = np.flatnonzero(np.frombuffer(content, np.uint8) == ord("\n")) + 1
     done = int(ends[-1]) if len(ends) else 0
@@ -104,27 +107,14 @@ def _line_ends(content: bytes, is_last: bool) -> np.ndarray:
     return ends
 
 
-def _batch(file: int, position: int, content: bytes, ends: np.ndarray) -> pa.RecordBatch:
-    """The content becomes the memory of an array of lines, without a look at any single one."""
-    offsets = np.concatenate(([0], ends)).astype(np.int32)
-    raw = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(content))
-    try:
-        raw.validate(full=True)
-    except pa.ArrowInvalid:  # not UTF-8
-        pieces = (content[start:end] for start, end in zip(offsets, ends, strict=False))
-        raw = pa.array([piece.decode("utf-8", "backslashreplace") for piece in pieces])
-    columns = [
-        pa.repeat(pa.scalar(file, pa.int32()), len(ends)),
-        pa.array(offsets[:-1].astype(np.int64) + position),
-        pc.ascii_rtrim(raw, "\r\n"),
-        pa.nulls(len(ends), pa.string()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=_ARROW_LINES)
-
-
-def _damaged(file: int, position: int, rest: bytes, damage: str) -> pa.RecordBatch:
-    columns = [[file], [position], [rest.decode("utf-8", "backslashreplace")], [damage]]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(columns, _ARROW_LINES, strict=True)],
-        schema=_ARROW_LINES,
-    )
+def lines_at(part: Part, positions: npt.NDArray[np.int64]) -> Iterator[str]:
+    """The lines that begin at these positions of a part, in their order in the file."""
+    if part.is_gzip:
+        for lines in line_batches(part):
+            yield from lines.texts(np.flatnonzero(np.isin(lines.positions, positions)))
+        return
+    with Path(part.path).open("rb") as file:
+        for position in np.sort(positions).tolist():
+            file.seek(position)
+            content = file.readline(LONGEST_LINE_BYTES)
+            yield from Lines(position, content, np.array([len(content)])).texts([0])

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from controller.errors import FogscaleError
 from workloads.importing.cleaning import REASONS
-from workloads.importing.job import Imported, Say, Source, check_conservation, write_rows
+from workloads.importing.job import Imported, Say, check_conservation, write_rows
 from workloads.importing.report import write_report
+from workloads.importing.sources import Source
 from workloads.importing.survey import WHOLE_MINUTE_CHANCE
 from workloads.importing.trace import (
     FORMAT,
@@ -45,7 +46,7 @@ def import_trace(
         manifest = _manifest(source, kind, target.name, imported, kept, by_reason, pace)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
         say("writing the report")
-        write_report(folder, manifest, pace)
+        write_report(folder, manifest, pace, target)
     return manifest
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,12 @@ LONGEST_EXAMPLE = 220
 COLOUR, FAINT, BURST = "#17537d", "#b9cfdf", "#e39b57"
 
 
-def write_report(folder: Path, manifest: dict[str, Any], pace: Pace) -> None:
+def write_report(folder: Path, manifest: dict[str, Any], pace: Pace, target: Path) -> None:
+    """Into the draft's folder; the target is where the trace will be."""
     environment = Environment(loader=PackageLoader("workloads.importing", "."), autoescape=True)
     page = environment.get_template("report.html.j2").render(
         manifest=manifest,
+        target=target,
         rows=manifest["rows"],
         reasons=REASONS,
         examples=quarantine_examples(folder, manifest),
@@ -81,9 +83,20 @@ def draw_rate(folder: Path, manifest: dict[str, Any]) -> Figure:
     axes.set(ylabel="records/s", ylim=(0, None), xlim=(start, start + timedelta(seconds=span_s)))
     locator = AutoDateLocator(tz=start.tzinfo)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=start.tzinfo))  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_formatter(_dates(locator, start.tzinfo))
     _plain(figure)
     return figure
+
+
+def _dates(locator: AutoDateLocator, zone: tzinfo | None) -> ConciseDateFormatter:
+    """Days with their month on each tick: a month set apart would be that of the last tick alone."""
+    return ConciseDateFormatter(  # type: ignore[no-untyped-call]
+        locator,
+        tz=zone,
+        formats=["%Y", "%b %Y", "%d %b", "%H:%M", "%H:%M", "%H:%M:%S"],
+        zero_formats=["", "%b %Y", "%d %b", "%d %b", "%H:%M", "%H:%M:%S"],
+        show_offset=False,
+    )
 
 
 def draw_seconds(pace: Pace) -> Figure:
@@ -107,7 +120,7 @@ def _plain(figure: Figure) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e3e7ee")
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=8, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 1.0))
+    axes.legend(frameon=False, fontsize=9, ncols=2, loc="lower right", bbox_to_anchor=(1.0, 1.0))
 
 
 def _words(seconds: int) -> str:

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -59,7 +60,7 @@ def file_spans(cells: Iterable[Cell], by_month: bool) -> dict[int, Span]:
     """
     rows_by_file: dict[int, Counter[Span]] = defaultdict(Counter)
     for cell in cells:
-        rows_by_file[cell.file][_calendar(cell.minute * MINUTE_S, by_month)] += cell.rows
+        rows_by_file[cell.file][_calendar(cell.minute * MINUTE_S // DAY_S, by_month)] += cell.rows
     spans = {}
     for file, rows in rows_by_file.items():
         least = LEAST_SHARE * rows.total()
@@ -70,11 +71,12 @@ def file_spans(cells: Iterable[Cell], by_month: bool) -> dict[int, Span]:
     return spans
 
 
-def _calendar(second: int, by_month: bool) -> Span:
+@lru_cache(maxsize=1024)
+def _calendar(day: int, by_month: bool) -> Span:
+    """The calendar month, or the day itself."""
     if not by_month:
-        day = second // DAY_S
         return Span(day * DAY_S, (day + 1) * DAY_S)
-    date = datetime.fromtimestamp(second, UTC)
+    date = datetime.fromtimestamp(day * DAY_S, UTC)
     following = (date.year + 1, 1) if date.month == 12 else (date.year, date.month + 1)
     return Span(
         int(datetime(date.year, date.month, 1, tzinfo=UTC).timestamp()),
@@ -110,7 +112,3 @@ def slicing(cells: Sequence[Cell], spans: Mapping[int, Span], slices: int) -> Sl
     shares = [min(slices - 1, slices * count // before[-1]) for count in before[:-1]]
     numbers = {share: number for number, share in enumerate(sorted(set(shares)))}  # without gaps
     return Slicing(start_s, bin_s, tuple(numbers[share] for share in shares))
-
-
-def _is_within(cell: Cell, span: Span) -> bool:
-    return span.start_s <= cell.minute * MINUTE_S < span.end_s

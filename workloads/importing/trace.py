@@ -15,7 +15,8 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ _REPLAY = {"taxi": PAPER_REPLAY, "worldcup98": FOG_REPLAY}
 def draft(folder: Path, fresh: bool) -> Iterator[Path]:
     """A folder to write into, which becomes the trace's when the block ends well and goes otherwise."""
     check_target(folder, fresh)
+    _remove_stale(folder)
     work = folder.parent / f".{folder.name}.{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
@@ -56,6 +58,24 @@ def draft(folder: Path, fresh: bool) -> Iterator[Path]:
         work.rename(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _remove_stale(folder: Path) -> None:
+    """Drafts of this trace whose process was killed before it could remove them."""
+    for draft_folder in folder.parent.glob(f".{escape(folder.name)}.*"):
+        pid = draft_folder.name.rpartition(".")[2]
+        if pid.isdecimal() and draft_folder.is_dir() and not _is_alive(int(pid)):
+            shutil.rmtree(draft_folder, ignore_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is someone else's
+        return True
+    return True
 
 
 def check_target(folder: Path, fresh: bool) -> None:
@@ -79,7 +99,7 @@ def check_target(folder: Path, fresh: bool) -> None:
         )
 
 
-# What was written ------------------------------------------------------------------------------------------
+# What was written
 
 
 def event_files(folder: Path) -> list[Path]:
@@ -176,7 +196,7 @@ def _write(
         )
 
 
-# A trace as a workload -------------------------------------------------------------------------------------
+# A trace as a workload
 
 
 def is_trace(path: str | Path) -> bool:
@@ -207,4 +227,6 @@ def trace_workload(path: str | Path) -> Workload:
     counts[rate.column("second").to_numpy()] = rate.column("records").to_numpy()
     source = f"{manifest['title']}, imported from {', '.join(file['name'] for file in manifest['files'])}"
     profile = RateProfile(manifest["name"], source, counts, 1.0, manifest["start"])
-    return Workload(profile, _REPLAY[manifest["kind"]], records=str(folder))
+    # Chance is in the events already: each is sent once, none by a draw.
+    replay = replace(_REPLAY[manifest["kind"]], arrivals="even")
+    return Workload(profile, replay, records=str(folder))

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +30,10 @@ Bootstrap = Annotated[str, typer.Option(help="Addresses of brokers: host:port, s
 Topic = Annotated[str, typer.Option(help="The topic; a workload per operator takes TOPIC-operator for each.")]
 Config = Annotated[
     list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="A setting of librdkafka, e.g. linger.ms=20; may be repeated."),
+    typer.Option(
+        metavar="KEY=VALUE|@FILE",
+        help="A setting of librdkafka, e.g. linger.ms=20, or a file with one a line, for passwords.",
+    ),
 ]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="The run's report, as JSON.")]
 
@@ -121,14 +125,23 @@ def audit(
     _complain([(topic, verdict) for verdict in judged])
 
 
-def settings_of(pairs: Sequence[str]) -> dict[str, str]:
+def settings_of(given: Sequence[str]) -> dict[str, str]:
+    """Of settings, or files of them: what stands on a command line can be read by everyone on the machine."""
     settings = {}
-    for pair in pairs:
+    for pair in chain.from_iterable(_lines_of(one[1:]) if one.startswith("@") else [one] for one in given):
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise FogscaleError(f"--config {pair}: write a setting, = and its value, e.g. linger.ms=20")
         settings[key.strip()] = value.strip()
     return settings
+
+
+def _lines_of(path: str) -> list[str]:
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FogscaleError(f"--config @{path}: cannot read it ({error})") from error
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -224,7 +224,7 @@ def _ignored_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-# In the sending process ------------------------------------------------------------------------------------
+# In the sending process
 
 
 class _GaveUpError(Exception):

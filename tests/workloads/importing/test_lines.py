@@ -2,24 +2,22 @@
 
 import gzip
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workloads.importing import lines as reader
-from workloads.importing.lines import line_batches
+from workloads.importing.lines import SAMPLE_CHUNK_BYTES, line_batches, lines_at
 from workloads.importing.streams import TRUNCATED_GZIP, parts_of
 
 
 def lines_of(path, part_bytes=1 << 30):
-    rows = [
-        row
+    return [
+        (position, text, lines.damage)
         for part in parts_of(path, 3, part_bytes)
-        for batch in line_batches(part)
-        for row in batch.to_pylist()
+        for lines in line_batches(part)
+        for position, text in zip(lines.positions, lines.texts(range(len(lines.ends))), strict=True)
     ]
-    assert {row["file"] for row in rows} <= {3}
-    return [(row["position"], row["raw"], row["damage"]) for row in rows]
 
 
 @settings(deadline=None)
@@ -82,10 +80,22 @@ def test_a_sample_holds_whole_lines_from_all_over_the_file(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name == "gzip" else content)
     (part,) = parts_of(path, 0, 1 << 30)
-    rows = [row for batch in line_batches(part, sample_every=8) for row in batch.to_pylist()]
-    numbers = [int(row["raw"].split(",")[0]) for row in rows]
-    assert all(row["raw"] == f"{n:09d},{n * n}" for n, row in zip(numbers, rows, strict=True))
+    texts = [
+        text for lines in line_batches(part, sample_every=8) for text in lines.texts(range(len(lines.ends)))
+    ]
+    numbers = [int(text.split(",")[0]) for text in texts]
+    assert texts == [f"{n:09d},{n * n}" for n in numbers]
     assert 0.02 < len(numbers) / 200_000 < 0.4
     assert len(set(numbers)) == len(numbers)
     assert max(numbers) > 150_000
-    assert len(content) // 8 > reader.SAMPLE_CHUNK_BYTES
+    assert len(content) // 8 > SAMPLE_CHUNK_BYTES
+
+
+@pytest.mark.parametrize("name", ["plain", "gzip"])
+def test_lines_are_found_again_by_their_places(tmp_path, name):
+    content = b"".join(b"%d,%d\r\n" % (n, n * n) for n in range(100_000))
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name == "gzip" else content)
+    (part,) = parts_of(path, 0, 1 << 30)
+    wanted = [content.index(b"\n%d," % n) + 1 for n in (70_123, 5, 99_999)]
+    assert list(lines_at(part, np.array(wanted))) == [f"{n},{n * n}" for n in (5, 70_123, 99_999)]

@@ -1,7 +1,10 @@
 """A trace as a workload and as a supply of records; and folders that are not touched."""
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -146,6 +149,19 @@ def test_a_trace_is_replaced_only_when_asked_and_only_by_a_complete_one(tmp_path
         (folder / "trace.json").write_text("3")
     assert (target / "trace.json").read_text() == "3"
     assert [path.name for path in tmp_path.iterdir()] == ["trace"], "nothing half-done is left"
+
+
+def test_a_draft_whose_process_was_killed_is_removed_by_the_next_import(tmp_path):
+    """Only such: one that is being written, and a folder whose name merely begins alike, stay."""
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    dead, alive, other = (f".trace.{end}" for end in (killed.pid, os.getppid(), "notes"))
+    for name in (dead, alive, other, f".trace2.{killed.pid}"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows").write_text("half")
+    with draft(tmp_path / "trace", False) as folder:
+        (folder / "trace.json").write_text("1")
+    assert {path.name for path in tmp_path.iterdir()} == {"trace", alive, other, f".trace2.{killed.pid}"}
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format": 99}'])

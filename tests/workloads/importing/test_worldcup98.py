@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.imports import events_of, import_files, quarantine_of
 from workloads.importing.streams import parts_of
-from workloads.importing.worldcup98 import record_batches
+from workloads.importing.worldcup98 import read_records
 
 START_S = 897_516_000  # 10 June 1998, 22:00 GMT
 FIRST_REAL = bytes.fromhex("3548ed690000872800000c88000060a000420160")
@@ -31,17 +31,13 @@ def test_batches_hold_what_struct_reads(tmp_path, name):
     )
     path = tmp_path / name
     path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
-    rows = [
-        tuple(row.values())
-        for part in parts_of(path, 5, 400_000, 20)
-        for batch in record_batches(part)
-        for row in batch.to_pylist()
+    batches = [rows for part in parts_of(path, 5, 400_000, 20) for rows in read_records(part)]
+    found = [tuple(row.values()) for rows in batches for row in rows.table.to_pylist()]
+    assert found == [
+        (*values, 20 * number, None) for number, values in enumerate(struct.iter_unpack(">IIIIBBBB", content))
     ]
-    expected = [
-        (5, 20 * number, *values, None, None)
-        for number, values in enumerate(struct.iter_unpack(">IIIIBBBB", content))
-    ]
-    assert rows == expected
+    hexadecimal = [text for rows in batches for text in rows.raw(np.arange(rows.table.num_rows))]
+    assert bytes.fromhex("".join(hexadecimal)) == content
 
 
 @pytest.mark.spark

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from workloads.producer.command import settings_of
+
 FOGSCALE = [sys.executable, "-m", "controller.cli"]
 
 
@@ -141,6 +143,7 @@ def test_a_missing_topic_says_how_to_create_it(broker, topic):
         (("--copies", "0"), "replay copies must be a whole number of at least 1"),
         (("--processes", "many"), "write auto, or a number"),
         (("--config", "linger.ms"), "write a setting, = and its value"),
+        (("--config", "@gone.properties"), "--config @gone.properties: cannot read it"),
         (("--config", "acks=0"), "--config acks cannot be changed"),
         (("--run", "a:b"), "without a colon"),
         (("--start-at", "1e9"), "no record is due"),
@@ -157,3 +160,10 @@ def test_a_file_that_is_no_report_is_named(tmp_path):
     file.write_text("[]")
     finished = fogscale("audit", "--bootstrap", "127.0.0.1:1", "--topic", "t", "--report", file)
     assert "is no report of fogscale produce" in line(finished)
+
+
+def test_settings_come_from_files_too_so_that_no_password_stands_on_a_command_line(tmp_path):
+    file = tmp_path / "access.properties"
+    file.write_text("# who we are\nsasl.username = me\n\nsasl.password=a=b\n")
+    found = settings_of(["linger.ms=20", f"@{file}"])
+    assert found == {"linger.ms": "20", "sasl.username": "me", "sasl.password": "a=b"}

@@ -1,0 +1,62 @@
+"""A public file, imported and then sent into a real broker: every event arrives, once and as it is."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.imports import events_of, import_files
+from workloads.producer import header
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+DATA = Path(__file__).parents[3].parent / "shared" / "data"
+
+
+def values_of(broker, topic, count):
+    """The values in a topic by the number of their record."""
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test"})
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(4)])
+    messages = []
+    while len(messages) < count and (more := consumer.consume(10_000, timeout=30)):
+        messages += more
+    consumer.close()
+    return {header.read(message.headers())[1]: json.loads(message.value()) for message in messages}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "kept", "field", "column"),
+    [
+        pytest.param("taxi", "taxi/foil_trips_2013-06_sample.csv", 13_954, "taxiId", "taxi_id", id="taxi"),
+        pytest.param(
+            "worldcup98", "worldcup98/binary_1000_records.gz", 1000, "clientID", "client", id="World Cup"
+        ),
+    ],
+)
+def test_an_imported_trace_arrives_event_by_event(
+    spark, require, broker, new_topic, tmp_path, kind, name, kept, field, column
+):
+    require(
+        "shared-data", (DATA / name).exists(), f"{name} is not here, and the project ships no trace files"
+    )
+    trace, topic = tmp_path / "trace", new_topic(4)
+    manifest = import_files(spark, kind, [DATA / name], trace)
+    sent = subprocess.run(
+        [
+            sys.executable, "-m", "controller.cli", "produce", "--bootstrap", broker.bootstrap,
+            "--topic", topic, "--workload", trace, "--speed", str(manifest["span_s"] / 4), "--copies", "1",
+            "--scale", "1", "--audit", "--json",
+        ],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert sent.returncode == 0, sent.stderr
+    report = json.loads(sent.stdout)
+    assert report["acknowledged"] == report["wanted"] == manifest["rows"]["kept"] == kept
+    assert report["audit"][0]["clean"]
+    assert report["audit"][0]["records"] == kept
+    values = values_of(broker, topic, kept)
+    assert [values[number][field] for number in range(kept)] == events_of(trace)[column].tolist()
