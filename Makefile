@@ -11,7 +11,7 @@ TESTBED ?= simulated
 SEED ?= 1
 SETS ?= 200
 
-.PHONY: help setup experiment compare figures sensitivity testbed-up testbed-down test test-testbed lint format bench lock clean
+.PHONY: help setup experiment compare figures sensitivity artifacts testbed-up testbed-down test test-testbed lint format bench lock clean
 
 help: ## Print this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ sensitivity: $(VENV)/.ready ## Repeat a paper's ranking over all plausible param
 $(VENV)/.ready-testbed: $(VENV)/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[testbed]'
 	@touch $@
+
+artifacts: $(VENV)/.ready-testbed ## Collect what the local testbed needs into the cache (once; minutes)
+	@$(BIN)/fogscale testbed artifacts
 
 testbed-up: $(VENV)/.ready-testbed ## Build the fog on emulated nodes of this machine (needs root)
 	@$(BIN)/ansible-playbook -i inventory/local site.yml

@@ -118,7 +118,7 @@ def test_a_run_without_samples_is_still_a_run():
     assert (row["run"]["run_id"], row["time_s"]) == ("fake/p/flat/0", None)
 
 
-# A real cluster --------------------------------------------------------------------------------------------
+# A real cluster
 
 
 @pytest.fixture(scope="module")

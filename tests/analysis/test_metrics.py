@@ -211,7 +211,7 @@ def test_no_offered_records_is_no_division_by_zero(runs_table, samples_table):
     assert (row.processed_ratio, row.accuracy_u, row.excess_time) == (None, 0.0, 0.0)
 
 
-# Against a brute-force integral ----------------------------------------------------------------------------
+# Against a brute-force integral
 
 
 @st.composite

@@ -16,7 +16,7 @@ SHORT = "time_s,records\n" + "".join(f"{minute * 60},{600 + 60 * (minute % 7)}\n
 
 def fogscale(*arguments, cwd=None):
     command = [*FOGSCALE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=900)
 
 
 @pytest.fixture

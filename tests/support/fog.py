@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from controller.testbeds.fog import artifacts
 from controller.testbeds.fog.cgroups import ROOT, V1_TREES
-from controller.testbeds.fog.folders import checkout
+from controller.testbeds.fog.folders import cache_folder, checkout
 from controller.testbeds.fog.manifest import Manifest, ManifestNode, read
 from controller.testbeds.fog.preflight import PROGRAMS, Machine, this_machine
 from controller.testbeds.fog.probe import ask, shell
@@ -57,6 +58,24 @@ class Fog:
             [str(program), "-i", inventory, *arguments],
             capture_output=True, text=True, check=False, env=self.environment, cwd=checkout(),
         )  # fmt: skip
+
+    def enter(self, *argv: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Runs a program of this machine inside the fog's network."""
+        return subprocess.run(
+            [str(self.state.enter), *argv],
+            capture_output=True, text=True, check=False, timeout=timeout_s, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def kubectl(
+        self, *arguments: str, kubeconfig: str = "kubeconfig", check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """As whoever holds that kubeconfig of the state folder: by default the administrator."""
+        program = artifacts.store(checkout(), cache_folder()).folder("kubernetes") / "kubernetes"
+        done = self.enter(
+            str(program), "kubectl", "--kubeconfig", str(self.state.folder / kubeconfig), *arguments
+        )
+        assert done.returncode == 0 or not check, done.stderr
+        return done
 
     @property
     def environment(self) -> dict[str, str]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import os
 import random
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from pathlib import Path
@@ -18,8 +15,9 @@ from types import TracebackType
 
 from analysis.spark import cache_folder, java_home
 from controller.errors import FogscaleError
+from controller.testbeds.fog.artifacts import store
+from controller.testbeds.fog.folders import checkout
 
-POM = Path(__file__).with_name("kafka-pom.xml")
 READY_WITHIN_S = 90.0
 
 # Below what Linux gives to outgoing connections: a client that retries while the broker is away must not be
@@ -71,33 +69,11 @@ class KafkaMissingError(Exception):
 
 
 def kafka_jars() -> Path:
-    """The folder with Kafka's jars, fetched by Maven the first time; complete or not at all."""
-    folder = cache_folder() / f"kafka-{hashlib.sha256(POM.read_bytes()).hexdigest()[:12]}"
-    if folder.exists():
-        return folder
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise KafkaMissingError("its jars are not in the cache and Maven (mvn) is not installed")
-    draft = Path(tempfile.mkdtemp(dir=folder.parent))
-    command = [
-        maven,
-        "-q",
-        "-B",
-        "-f",
-        str(POM),
-        "dependency:copy-dependencies",
-        f"-DoutputDirectory={draft}",
-    ]
-    fetched = subprocess.run(command, capture_output=True, text=True, check=False)
-    if fetched.returncode != 0:
-        shutil.rmtree(draft)
-        lines = (fetched.stdout + fetched.stderr).strip().splitlines() or ["no reason given"]
-        raise KafkaMissingError(f"Maven cannot fetch its jars: {lines[0]}")
+    """The folder with Kafka's jars: those of the testbed, fetched by Maven the first time."""
     try:
-        draft.rename(folder)
-    except OSError:  # another process was first
-        shutil.rmtree(draft)
-    return folder
+        return store(checkout(), cache_folder()).ensure("kafka")[0]
+    except FogscaleError as error:
+        raise KafkaMissingError(str(error)) from error
 
 
 def java_command(main_class: str, heap_mb: int = 256, *options: str) -> list[str]:

@@ -54,7 +54,7 @@ def ride(
     return ",".join([str(number), kind, stamp, other, *places, "1", "2013000006", "2013000007"])
 
 
-# A judge of its own ----------------------------------------------------------------------------------------
+# A judge of its own
 
 
 def reasons_of(lines: Iterable[str], stamps: int, seconds: int, miles: int, places: int) -> Counter[str]:

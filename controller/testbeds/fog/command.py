@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,8 +13,9 @@ from rich.table import Table
 
 from controller.console import Json, err, out
 from controller.errors import FogscaleError, unknown
+from controller.testbeds.fog import artifacts as artifact_store
 from controller.testbeds.fog import manifest as manifests
-from controller.testbeds.fog.folders import TESTBEDS, state_folder
+from controller.testbeds.fog.folders import TESTBEDS, cache_folder, checkout, state_folder
 from controller.testbeds.fog.ping import Measured
 from controller.testbeds.fog.playbooks import Progress, Step, run
 from controller.testbeds.fog.status import Status
@@ -88,6 +90,35 @@ def status(testbed: Testbed = "local", as_json: Json = False) -> None:
         show(found)
     if not found.healthy:
         raise SystemExit(1)
+
+
+@testbed_app.command()
+def artifacts(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Which; by default all that can be built.")
+    ] = None,
+    architecture: Annotated[
+        str | None, typer.Option(help="Of the nodes: amd64 or arm64; by default this machine's.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Collect what the local testbed is made of into the cache; only what is missing is built or fetched."""
+    shelf = artifact_store.store(checkout(), cache_folder(), architecture)
+    begun_s = time.monotonic()
+
+    def tell(name: str, new: bool) -> None:
+        nonlocal begun_s
+        seconds, begun_s = time.monotonic() - begun_s, time.monotonic()
+        if err.is_terminal:
+            what = "made" if new else "as it was"
+            err.print(f"  {name:<40} {what:>12}  {seconds:6.1f} s", highlight=False, style="dim")
+
+    wanted = names or [artifact_store.ROOTFS, *artifact_store.buildable(shelf.catalogue)]
+    folders, made = artifact_store.collect(shelf, wanted, tell)
+    if as_json:
+        print(json.dumps({"folders": {name: str(path) for name, path in folders.items()}, "made": made}))
+    else:
+        out.print(f"{len(folders)} artifacts in {shelf.cache}, {len(made)} of them new", highlight=False)
 
 
 def read_matrix(file: Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from controller.testbeds.fog.rootfs import ARCHITECTURES
 BACKENDS = ("netem", "switch")
 FEWEST_NODES = 3  # a server, a node for the services and one that computes
 INOTIFY_PER_NODE, INOTIFY_ELSE = 15, 8  # measured: a node with systemd, containerd and a kubelet
-DISK_MB_PER_NODE, DISK_MB_ONCE = 1024, 2048  # what a node writes; the common root file system
+DISK_MB_PER_NODE, DISK_MB_ONCE = 1536, 6144  # what a node writes; what all share, and the builds of it
 SMALLEST_NODE_MB = 256
 PROGRAMS = {  # program → Debian's package
     "systemd-nspawn": "systemd-container",

@@ -16,7 +16,7 @@ from pathlib import Path
 from controller.errors import FogscaleError, unknown
 from controller.testbeds.fog.state import remove_tree
 
-RECIPE = 1  # raised when what is done below changes
+RECIPE = 2  # raised when what is done below changes
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 # Nothing in a node may reach outside or wake up by itself.
@@ -129,9 +129,9 @@ def _settle(recipe: Recipe, root: Path) -> None:
     for unit in MASKED_UNITS:
         (units / unit).unlink(missing_ok=True)
         (units / unit).symlink_to("/dev/null")
-    for unit in recipe.disabled_units:
-        for wanted in units.glob(f"*.wants/{unit}"):
-            wanted.unlink()
+    for folder in units.glob("*.wants"):
+        for unit in recipe.disabled_units:  # a link into the node's own /lib: to this machine it dangles
+            (folder / unit).unlink(missing_ok=True)
     folder = root / "etc/systemd/journald.conf.d"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "fog.conf").write_text("[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n")

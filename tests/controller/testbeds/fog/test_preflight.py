@@ -71,7 +71,7 @@ def test_what_is_wrong_in_the_inventory_is_said(changes: dict[str, Any], words: 
         ({"is_root": False}, "run the same command with sudo"),
         ({"architecture": "armv7l"}, "unknown architecture of this machine 'armv7l'"),
         ({"memory_mb": 3000}, "3 nodes may use 3072 MB of memory but 3000 MB are free"),
-        ({"disk_mb": {"/state": 100}}, "/state has 100 MB of disk left, 3 nodes need 5120 MB"),
+        ({"disk_mb": {"/state": 100}}, "/state has 100 MB of disk left, 3 nodes need 10752 MB"),
         ({"inotify_instances": 50}, "sysctl -w fs.inotify.max_user_instances=512"),
         (
             {"programs": frozenset(PROGRAMS) - {"systemd-nspawn", "tc"}},

@@ -1,0 +1,55 @@
+#!/usr/bin/python
+"""Ansible module: what the testbed is made of, from the cache, built or fetched where it is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: fog_artifacts
+short_description: Sees to it that artifacts are in the cache
+description: Each lies in a folder named after its content, so only what is missing is built or fetched.
+options:
+  names: {type: list, elements: str, required: true, description: Which of playbooks/vars/artifacts.yml.}
+  cache_folder: {type: path, required: true, description: Where they are kept.}
+  architecture: {type: str, description: 'Of the nodes, amd64 or arm64; by default that of this machine.'}
+author: [fogscale]
+"""
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "names": {"type": "list", "elements": "str", "required": True},
+            "cache_folder": {"type": "path", "required": True},
+            "architecture": {"type": "str"},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        from controller.errors import FogscaleError
+        from controller.testbeds.fog.artifacts import collect, store
+        from controller.testbeds.fog.folders import checkout
+    except ImportError as error:
+        module.fail_json(
+            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
+        )
+    given = module.params
+    try:
+        shelf = store(checkout(), Path(given["cache_folder"]), given["architecture"])
+        if module.check_mode:
+            folders = {name: shelf.folder(name) for name in given["names"]}
+            made = [name for name, folder in folders.items() if not folder.is_dir()]
+        else:
+            folders, made = collect(shelf, given["names"])
+    except FogscaleError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=bool(made), folders={name: str(folder) for name, folder in folders.items()}, made=made
+    )
+
+
+if __name__ == "__main__":
+    main()

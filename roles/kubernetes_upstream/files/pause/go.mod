@@ -1,0 +1,3 @@
+module fogscale/pause
+
+go 1.24

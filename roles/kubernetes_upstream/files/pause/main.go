@@ -1,0 +1,91 @@
+// What every pod's sandbox runs, and how one looks at the fog from within a pod: it waits; `pause lookup NAME` prints the
+// addresses of a name, `pause serve PORT` answers with the pod's host name, `pause get URL` prints an answer.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+const patience = 5 * time.Second
+
+func main() {
+	if len(os.Args) == 1 {
+		wait()
+		return
+	}
+	if len(os.Args) != 3 {
+		fail(fmt.Errorf("give nothing, or: lookup NAME, serve PORT, get URL"))
+	}
+	var err error
+	switch argument := os.Args[2]; os.Args[1] {
+	case "lookup":
+		err = lookup(argument)
+	case "serve":
+		err = serve(argument)
+	case "get":
+		err = get(argument)
+	default:
+		err = fmt.Errorf("%s: not one of lookup, serve, get", os.Args[1])
+	}
+	if err != nil {
+		fail(err)
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// A sandbox's first process ends on request, and takes in the children that others leave behind.
+func wait() {
+	events := make(chan os.Signal, 16)
+	signal.Notify(events, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCHLD)
+	for event := range events {
+		if event != syscall.SIGCHLD {
+			return
+		}
+		for {
+			if child, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); child <= 0 || err != nil {
+				break
+			}
+		}
+	}
+}
+
+func lookup(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
+	for _, address := range addresses {
+		fmt.Println(address)
+	}
+	return err
+}
+
+func serve(port string) error {
+	go func() { wait(); os.Exit(0) }()
+	return http.ListenAndServe(":"+port, http.HandlerFunc(func(answer http.ResponseWriter, _ *http.Request) {
+		name, _ := os.Hostname()
+		fmt.Fprintln(answer, name)
+	}))
+}
+
+func get(url string) error {
+	client := http.Client{Timeout: patience}
+	answer, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, err = io.Copy(os.Stdout, answer.Body)
+	return err
+}

@@ -1,0 +1,73 @@
+#!/usr/bin/python
+"""Ansible module: the bucket of the fog's MinIO and Flink's key to it. Runs on the control machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: minio_objects
+short_description: The bucket of the fog's MinIO and a key that opens only that
+description:
+  - Waits until MinIO answers, then makes what is missing; or, with I(verify), tries whether it works and
+    changes nothing.
+options:
+  endpoint: {type: str, required: true, description: Address and port of MinIO.}
+  bucket: {type: str, required: true, description: The bucket.}
+  root_access: {type: str, required: true, description: Name of its root.}
+  root_secret: {type: str, required: true, description: Secret of its root.}
+  flink_access: {type: str, required: true, description: Name of Flink's key.}
+  flink_secret: {type: str, required: true, description: Secret of Flink's key.}
+  state_folder: {type: str, default: '', description: Of emulated nodes, which have a network of their own.}
+  verify: {type: bool, default: false, description: Only try what is there.}
+author: [fogscale]
+"""
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "endpoint": {"type": "str", "required": True},
+            "bucket": {"type": "str", "required": True},
+            "root_access": {"type": "str", "required": True, "no_log": True},
+            "root_secret": {"type": "str", "required": True, "no_log": True},
+            "flink_access": {"type": "str", "required": True, "no_log": True},
+            "flink_secret": {"type": "str", "required": True, "no_log": True},
+            "state_folder": {"type": "str", "default": ""},
+            "verify": {"type": "bool", "default": False},
+        },
+    )
+    try:
+        from controller.errors import FogscaleError
+        from controller.testbeds.fog import objects
+        from controller.testbeds.fog.namespaces import set_namespace
+        from controller.testbeds.fog.state import State
+    except ImportError as error:
+        module.fail_json(
+            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
+        )
+    given = module.params
+    store = objects.ObjectStore(
+        given["endpoint"],
+        given["bucket"],
+        objects.Key(given["root_access"], given["root_secret"]),
+        objects.Key(given["flink_access"], given["flink_secret"]),
+    )
+    try:
+        if given["state_folder"]:
+            set_namespace(State(Path(given["state_folder"])).network())
+        if given["verify"]:
+            found = objects.problems(store)
+            if found:
+                module.fail_json(msg="\n".join(found), problems=found)
+            module.exit_json(changed=False)
+        changes = objects.ensure(store)
+    except FogscaleError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=bool(changes), changes=changes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Flink of a testbed, through its REST API, and a job to run on it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from controller.testbeds.fog import artifacts
+from controller.testbeds.fog.folders import cache_folder, checkout
+from tests.support.fog import Fog
+from tests.support.services import eventually
+
+JOB = Path(__file__).with_name("flink_job") / "CountingJob.java"
+
+
+def rest(fog: Fog, method: str, path: str, body: Any = None, jar: Path | None = None) -> Any:
+    """The JSON that the JobManager answers."""
+    url = f"http://{fog.manifest.addresses['server1']}:8081{path}"
+    data = ["--form", f"jarfile=@{jar};type=application/x-java-archive"] if jar else []
+    data += [] if body is None else ["--header", "Content-Type: application/json", "--data", json.dumps(body)]
+    done = fog.enter("curl", "--silent", "--show-error", "--fail-with-body", "--request", method, *data, url)
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout or "null")
+
+
+def taskmanagers(fog: Fog) -> set[str]:
+    """The nodes they are on: a TaskManager's id is its node's name."""
+    return {each["id"] for each in rest(fog, "GET", "/taskmanagers")["taskmanagers"]}
+
+
+def scale(fog: Fog, node: str, replicas: int) -> None:
+    """As the controller does it, and waits until Flink knows."""
+    fog.kubectl(
+        "patch", "deployment", f"flink-taskmanager-{node}", "--subresource=scale", "--type=merge",
+        "--patch", json.dumps({"spec": {"replicas": replicas}}), kubeconfig="controller.kubeconfig",
+    )  # fmt: skip
+    eventually(lambda: (node in taskmanagers(fog)) == bool(replicas), patience_s=120)
+
+
+def counting_job(folder: Path) -> Path:
+    """Compiled against the Flink that the testbed runs."""
+    flink = artifacts.store(checkout(), cache_folder()).folder("flink") / "pyflink/lib"
+    javac = shutil.which("javac")
+    assert javac is not None, "no Java compiler"
+    (dist,) = flink.glob("flink-dist-*.jar")
+    classes = folder / "classes"
+    subprocess.run(
+        [javac, "-proc:none", "--release", "17", "-cp", str(dist), "-d", str(classes), str(JOB)], check=True
+    )
+    jar = folder / "counting.jar"
+    subprocess.run(["jar", "cfe", str(jar), "CountingJob", "-C", str(classes), "."], check=True)
+    return jar
+
+
+def start(fog: Fog, jar_id: str, parallelism: int = 1, savepoint: str | None = None) -> str:
+    body = {"parallelism": parallelism, **({"savepointPath": savepoint} if savepoint else {})}
+    job = str(rest(fog, "POST", f"/jars/{jar_id}/run", body)["jobid"])
+    eventually(lambda: all_run(fog, job), patience_s=120)
+    return job
+
+
+def all_run(fog: Fog, job: str) -> bool:
+    seen = rest(fog, "GET", f"/jobs/{job}")
+    return bool(seen["state"] == "RUNNING" and all(each["status"] == "RUNNING" for each in seen["vertices"]))
+
+
+def stop_with_savepoint(fog: Fog, job: str) -> str:
+    """Where the savepoint lies."""
+    trigger = rest(fog, "POST", f"/jobs/{job}/stop", {"drain": False})["request-id"]
+    path = f"/jobs/{job}/savepoints/{trigger}"
+    eventually(lambda: rest(fog, "GET", path)["status"]["id"] == "COMPLETED", patience_s=120)
+    operation = rest(fog, "GET", path)["operation"]
+    assert "location" in operation, operation
+    return str(operation["location"])

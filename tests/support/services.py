@@ -1,0 +1,106 @@
+"""What the tests of the testbed's services have in common: its secrets, its network, its answers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from http.client import HTTPConnection
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from controller.testbeds.fog import namespaces
+from controller.testbeds.fog.broker import Broker
+from controller.testbeds.fog.folders import checkout
+from controller.testbeds.fog.objects import Key, ObjectStore
+from tests.support.fog import Fog
+
+T = TypeVar("T")
+USERS = ("admin", "flink", "producer")
+READER, SCRAPER = "fogscale", "prometheus"
+
+
+def inside(fog: Fog, work: Callable[[], T]) -> T:
+    """Runs `work` in the fog's network: its thread and all threads that it starts live there."""
+    with ThreadPoolExecutor(1, initializer=partial(namespaces.set_namespace, fog.state.network())) as pool:
+        return pool.submit(work).result()
+
+
+def secrets(fog: Fog) -> dict[str, str]:
+    return {
+        str(path.relative_to(fog.state.folder)): path.read_text().strip()
+        for path in sorted((fog.state.folder / "secrets").iterdir())
+        if path.is_file() and not path.name.endswith("_ca")  # a certificate is no secret
+    }
+
+
+def secret(fog: Fog, name: str) -> str:
+    return (fog.state.folder / "secrets" / name).read_text().strip()
+
+
+def broker(fog: Fog) -> Broker:
+    bootstrap = f"{fog.manifest.addresses['services1']}:9092"
+    return Broker(bootstrap, {user: secret(fog, f"kafka_{user}") for user in USERS})
+
+
+def object_store(fog: Fog) -> ObjectStore:
+    root = Key(secret(fog, "minio_root_access"), secret(fog, "minio_root_secret"))
+    flink = Key(secret(fog, "minio_flink_access"), secret(fog, "minio_flink_secret"))
+    return ObjectStore(f"{fog.manifest.addresses['services1']}:9000", "fogscale", root, flink)
+
+
+def get(fog: Fog, node: str, port: int, path: str, login: tuple[str, str] | None = None) -> tuple[int, str]:
+    """Status and text of an HTTP answer."""
+    address = fog.manifest.addresses[node]
+    connection = HTTPConnection(address, port)
+    connection.sock = namespaces.connect(fog.state.network(), address, port)
+    words = "" if login is None else base64.b64encode(":".join(login).encode()).decode()
+    connection.request("GET", path, headers={"Authorization": f"Basic {words}"} if login else {})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def ask_prometheus(fog: Fog, query: str) -> list[dict[str, Any]]:
+    """The series that a query gives: `metric` (labels) and `value` (time, text)."""
+    login = (READER, secret(fog, "prometheus_reader"))
+    status, text = get(fog, "services1", 9090, f"/api/v1/query?{urlencode({'query': query})}", login)
+    assert status == 200, f"{query}: {text}"
+    result: list[dict[str, Any]] = json.loads(text)["data"]["result"]
+    return result
+
+
+def eventually(look: Callable[[], T], patience_s: float = 60.0) -> T:
+    """What `look` gives as soon as it is true; scrapes come every five seconds."""
+    deadline_s = time.monotonic() + patience_s
+    while True:
+        seen = look()
+        if seen or time.monotonic() > deadline_s:
+            assert seen, f"not within {patience_s:.0f} s"
+            return seen
+        time.sleep(0.2)
+
+
+@contextmanager
+def flink_metrics(fog: Fog, port: int = 19249) -> Iterator[None]:
+    """A job whose every figure is known, seen by Prometheus on fog1."""
+    address, script = fog.manifest.addresses["fog1"], "/run/flink_metrics.py"
+    write(fog, "fog1", script, (checkout() / "tests/support/flink_metrics.py").read_text())
+    fog.ask("fog1", f"systemd-run --quiet --unit=flink-metrics python3 {script} {address} {port}")
+    targets = f'[{{"targets": ["{address}:{port}"], "labels": {{"node": "fog1"}}}}]\n'
+    write(fog, "services1", "/etc/prometheus/fog/flink-test.yml", targets)
+    try:
+        yield
+    finally:
+        fog.ask("services1", "rm /etc/prometheus/fog/flink-test.yml")
+        fog.ask("fog1", f"systemctl stop flink-metrics; rm {script}")
+
+
+def write(fog: Fog, node: str, path: str, text: str) -> None:
+    words = base64.b64encode(text.encode()).decode()
+    fog.ask(node, f"echo {words} | base64 --decode > {path}")
