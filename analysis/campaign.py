@@ -29,6 +29,7 @@ from controller.model import Sample
 Simulate = Callable[[str], tuple[dict[str, Any], Sequence[Sample]]]
 """From a run as a JSON document to the facts of the run (as in a journal's start line) and its samples."""
 
+ROWS_PER_TASK = 100_000  # samples that a task sorts by run and time, several times at once
 RUNS_PER_TASK = 8  # a few seconds of work: long beside the cost of a task, short beside the campaign
 
 _ROW = StructType([*SAMPLES.fields]).add("run", RUNS)
@@ -62,10 +63,12 @@ def run_campaign(spark: SparkSession, runs: Sequence[str], simulate: Simulate | 
     spread = documents.coalesce(1).repartition(tasks)  # from a single partition rows are dealt out evenly
     kept = spread.mapInArrow(_simulated(simulate), _ROW).persist(StorageLevel.MEMORY_AND_DISK)
     with _progress(spark, len(runs)), _named_failures(kept):
-        kept.count()
+        rows = kept.count()
+    samples = kept.where(F.col("time_s").isNotNull()).select(*SAMPLES.names)
     campaign = Campaign(
         runs=kept.where(F.col("run").isNotNull()).select("run.*"),
-        samples=kept.where(F.col("time_s").isNotNull()).select(*SAMPLES.names),
+        # All that follows works run by run; without this, a long campaign's tasks run out of memory.
+        samples=samples.repartition(_partitions(spark, rows), "run_id"),
         kept=kept,
     )
     _check_distinct(campaign)
@@ -74,6 +77,10 @@ def run_campaign(spark: SparkSession, runs: Sequence[str], simulate: Simulate | 
 
 def _task_count(runs: int, cores: int) -> int:
     return min(runs, max(4 * cores, ceil(runs / RUNS_PER_TASK)))
+
+
+def _partitions(spark: SparkSession, rows: int) -> int:
+    return max(int(spark.conf.get("spark.sql.shuffle.partitions") or 1), ceil(rows / ROWS_PER_TASK))
 
 
 def _check_distinct(campaign: Campaign) -> None:

@@ -81,12 +81,15 @@ def _settings(master: str, home: Path, long_job: bool) -> dict[str, str]:
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.artifact.isolation.enabled": "false",
         "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
+        # A run has thousands of samples; beyond this many, a window of them goes through a sorter of its own.
+        "spark.sql.windowExec.buffer.in.memory.threshold": "65536",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "fogscale-warehouse"),
     }
     if is_local(master):
         settings |= {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
+            "spark.driver.memory": "2g",  # everything happens in this one JVM
             # Planning a small job again after each of its stages takes longer than running them.
             "spark.sql.adaptive.enabled": "false",
         }
