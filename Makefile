@@ -64,7 +64,7 @@ test: $(VENV)/.ready-dev ## Run every test that needs no cluster
 	@$(BIN)/python -m pytest -m quiet $(ARGS) || [ $$? = 5 ]  # 5: none of them was chosen
 
 test-testbed: $(VENV)/.ready-dev ## Build emulated nodes and test them for real (needs root)
-	@$(BIN)/python -m pytest -m "testbed or qemu" $(ARGS)
+	@$(BIN)/python -m pytest -m "testbed or qemu" --durations=12 $(ARGS)
 
 lint: $(VENV)/.ready-dev ## Check style and types
 	@$(BIN)/ruff check .
