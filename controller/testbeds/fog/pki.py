@@ -51,10 +51,17 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
+def _make_private(folder: Path) -> None:
+    """With its parents, as far as they are missing: mkdir gives its mode to the last one alone."""
+    for each in [*reversed(folder.parents), folder]:
+        if not each.exists():
+            each.mkdir(mode=0o700)
+
+
 def ensure(folder: Path, certificates: Sequence[Certificate], now: datetime | None = None) -> list[str]:
     """Makes what is missing, runs out or is for another subject; returns the names of those."""
     now = now or datetime.now(UTC)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_private(folder)
     made = []
     if not (folder / f"{AUTHORITY}.crt").exists():
         made += [_make_authority(folder, now), *_remove_all(folder)]

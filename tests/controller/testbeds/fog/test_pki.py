@@ -54,9 +54,9 @@ def test_another_authority_makes_all_certificates_anew(tmp_path: Path) -> None:
 
 
 def test_only_their_owner_can_read_them(tmp_path: Path) -> None:
-    folder = tmp_path / "secrets"
+    folder = tmp_path / "secrets" / "kubernetes"
     ensure(folder, [NODE])
-    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {each.stat().st_mode & 0o777 for each in (folder.parent, folder)} == {0o700}
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
