@@ -48,11 +48,13 @@ SAME_SETTINGS = (
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
         speed = against_kafkas_own(broker, Path(folder))
+        most_per_s = sustained_per_s(broker, speed["ours_per_s"])
         results = {
             "speed": speed,
+            "sustained_per_s": most_per_s,
             "rate": {
                 "1,000/s": rate_accuracy(broker, 1000),
-                "80 % of the maximum": rate_accuracy(broker, round(0.8 * speed["ours_per_s"])),
+                "80 % of the maximum": rate_accuracy(broker, round(0.8 * most_per_s)),
             },
             "rendering_us": rendering_us(),
         }
@@ -88,6 +90,16 @@ def against_kafkas_own(broker: Broker, folder: Path) -> dict[str, Any]:
         "ratio": median(ours / kafkas for ours, _, kafkas in measured),
         "one_process_ratio": median(one / kafkas for _, one, kafkas in measured),
     }
+
+
+def sustained_per_s(broker: Broker, burst_per_s: float, seconds: int = 6) -> float:
+    """What the broker appends in a second when twice as much as possible is due for long: a burst is faster,
+    since the machine puts off part of its work, such as writing to disk."""
+    topic = broker.create_topic("sustained", PARTITIONS, message_timestamp_type="LogAppendTime")
+    task = _task(topic, [round(2 * burst_per_s)] * seconds)
+    outcome = _send(broker, task, processes_for(task))
+    appended = np.bincount(_append_seconds(broker, topic, outcome))
+    return float(np.median(appended[2:-1]))
 
 
 def rate_accuracy(broker: Broker, rate_per_s: int, seconds: int = 12) -> dict[str, float]:
@@ -177,6 +189,7 @@ def show(results: dict[str, Any]) -> None:
     table.add_row(
         "… in one process", f"{speed['one_process_ratio']:.2f} × ({speed['one_process_per_s']:,.0f}/s)", ""
     )
+    table.add_row("the most it sends for long", f"{results['sustained_per_s']:,.0f}/s", "")
     for name, target in RATE_TARGETS.items():
         rate = results["rate"][name]
         table.add_row(
