@@ -1,9 +1,9 @@
 """Table 2: SLA violations for every pair of thresholds, published and ours, in thousands.
 
 The mean over all filters and scenarios, of 20 runs each as published and of the runs of sweeps.yml here. The
-least of either is marked with an asterisk. From Θ⁻ = 50 % on, ours says nothing of thresholds: a VM that boots
-counts as an idle one here, so that a full VM and a booting one average to 50 %, and PURE and GW take the new one
-away half a second after they asked for it, thousands of times in a run.
+least of either is marked with an asterisk. From Θ⁻ = 50 % on, ours says nothing of thresholds: a VM that
+boots counts as an idle one here, so that a full VM and a booting one average to 50 %, and PURE and GW take
+the new one away half a second after they asked for it, thousands of times in a run.
 """
 
 from __future__ import annotations
