@@ -47,7 +47,8 @@ class FilteredThreshold:
     high_ratio: float = parameter(0.80, "Θ⁺: scale up when any metric is above this", at_least=0.01)
     while_booting: Literal["scale", "wait", "as_idle"] = parameter(
         "scale",
-        "while instances boot: 'scale' on those that run, 'wait' for them, or count them 'as_idle'",
+        "while instances boot: 'scale' on those that run, 'wait' for them, or count them 'as_idle' before"
+        " asking for more",
     )
     warm_start: Mapping[str, float] = parameter(
         {}, "mean instances per operator in the last run (§2.4); those not named start as the experiment says"
@@ -139,9 +140,13 @@ class FilteredThreshold:
         booting = max(0, requested - running)
         if booting and self.while_booting == "wait":
             return self._kept(requested, f"{operator.name}: {booting} instances are booting")
-        counted = running + booting if self.while_booting == "as_idle" else running
-        loads = [load * running / counted for load in loads] if counted else []
-        direction = self._direction(loads, counted, operator.name)
+        counted = running
+        direction = self._direction(loads if running else [], counted, operator.name)
+        if direction > 0 and booting and self.while_booting == "as_idle":
+            # Not for going down: an instance that was just asked for would be the reason to take it back.
+            counted = running + booting
+            loads = [load * running / counted for load in loads]
+            direction = max(0, self._direction(loads, counted, operator.name))
         if direction == 0:
             return requested, ""
         wanted, reason = self.sized(direction, loads, counted, requested)

@@ -280,11 +280,26 @@ def test_can_wait_for_those_that_boot(name):
     assert policy.why_kept == "map: 1 instances are booting"
 
 
-@pytest.mark.parametrize(("requested", "expected"), [(3, None), (2, 3), (5, 4)])
+@pytest.mark.parametrize(("requested", "expected"), [(3, None), (2, 3), (5, None)])
 def test_can_count_those_that_boot_as_idle(requested, expected):
-    """Two at 100 %: with one idle 67 %, without 100 %, with three idle 40 %."""
+    """Two at 100 %: with one idle 67 %, without 100 %, with three idle 40 %, yet none is taken back."""
     policy, now_s = settled("pure", while_booting="as_idle")
     assert replicas_of(policy.decide(look(now_s, 1.0, running=2, requested=requested))) == expected
+
+
+@every
+def test_goes_down_on_those_that_run_even_while_others_boot(name):
+    policy, now_s = settled(name, while_booting="as_idle")
+    plans = (policy.decide(look(now_s + 0.5 * i, 0.2, running=2, requested=3)) for i in range(80))
+    assert replicas_of(next(filter(None, plans))) < 3
+
+
+@pytest.mark.parametrize("name", ["pure", "gw"])
+def test_thresholds_close_to_each_other_do_not_take_back_what_boots(name):
+    """With 50/60 a full instance and a booting one would average to 50 %, just between asking and taking."""
+    policy, now_s = settled(name, low_ratio=0.55, high_ratio=0.6, while_booting="as_idle")
+    for i in range(20):
+        assert policy.decide(look(now_s + 0.5 * i, 1.0, running=1, requested=2)) is None
 
 
 # Starts
