@@ -1,7 +1,7 @@
-"""Which rows of a trace are kept, and why the others are not: columns in, columns out.
+"""Which rows of a trace are kept, and when their events are: columns in, columns out.
 
-Each row that is dropped has one reason, the first that applies in the order of REASONS. The columns are
-Arrow's: they are judged where they were parsed, in the tasks that Spark runs, and never become single rows.
+The columns are Arrow's, and what is computed from them numpy's: they are judged where they were parsed, in
+the tasks that Spark runs, and never become single rows. A missing number is NaN, to which no rule applies.
 """
 
 from __future__ import annotations
@@ -14,134 +14,129 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workloads.importing.rows import DUPLICATE, MALFORMED
-from workloads.importing.streams import CORRUPT_GZIP, TRUNCATED_GZIP
+from workloads.importing.reasons import (
+    FASTEST_MPH,
+    IMPOSSIBLE_SPEED,
+    INVALID_COORDINATES,
+    LATITUDES,
+    LONGITUDES,
+    NO_DISTANCE,
+    NO_DURATION,
+    OUT_OF_SPAN,
+    ZERO_COORDINATES,
+    Flags,
+    Numbers,
+    first_reasons,
+)
 from workloads.importing.survey import DAY_S, MINUTE_S, Span
-from workloads.importing.worldcup98 import HALF_RECORD
 
-ZERO_COORDINATES = "zero coordinates"
-INVALID_COORDINATES = "invalid coordinates"
-NO_DURATION = "non-positive duration"
-NO_DISTANCE = "non-positive distance"
-IMPOSSIBLE_SPEED = "impossible speed"
-OUT_OF_SPAN = "stamp out of span"
-
-# New York with its airports (Newark too) and the counties around, into which trips do lead.
-LONGITUDES = (-74.5, -73.4)
-LATITUDES = (40.4, 41.2)
-FASTEST_MPH = 100.0  # on average over a trip
 EARTH_RADIUS_MILES = 3958.8
-
-REASONS = {
-    TRUNCATED_GZIP: "the compressed file ends in mid-stream; the line or record that was cut",
-    CORRUPT_GZIP: "the compressed file cannot be read on; the line or record at that place",
-    HALF_RECORD: "fewer than 20 bytes at the end of a binary log",
-    MALFORMED: "wrong number of fields, or a number or stamp that is none",
-    DUPLICATE: "a row with the same fields was there before",
-    ZERO_COORDINATES: "a longitude or latitude is 0",
-    INVALID_COORDINATES: (
-        f"missing, or outside {LONGITUDES[0]:g}..{LONGITUDES[1]:g} °E, {LATITUDES[0]:g}..{LATITUDES[1]:g} °N"
-    ),
-    NO_DURATION: "drop-off not after pick-up, or a metered time of 0 or less",
-    NO_DISTANCE: "a metered distance of 0 or less",
-    IMPOSSIBLE_SPEED: f"more than {FASTEST_MPH:g} mph on average (by the meter, else as the crow flies)",
-    OUT_OF_SPAN: (
-        "outside the months that hold at least 1 % of the file's rows each (World Cup: a day or more away"
-        " from such days)"
-    ),
-}
+SECOND_US = 1_000_000
 
 _LONGITUDE_COLUMNS = ("pickup_longitude", "dropoff_longitude")
 _LATITUDE_COLUMNS = ("pickup_latitude", "dropoff_latitude")
-_MICROSECONDS = 1_000_000
 
-Column: TypeAlias = pa.ChunkedArray  # or pa.Array: all that is done here can be done to both
-
-
-def seconds(stamps: Column) -> Column:
-    """Seconds since 1970 on the trace's own clock."""
-    return stamps.cast(pa.timestamp("s"), safe=False).cast(pa.int64())
+Floats: TypeAlias = npt.NDArray[np.float64]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+Micros: TypeAlias = npt.NDArray[np.int64]
 
 
-def first_reason(damage: Column, rules: list[tuple[str, Column]]) -> Column:
-    """The damage of a row, else the first rule that applies, else null."""
-    conditions = [damage.is_valid(), *(pc.fill_null(applies, False) for _, applies in rules)]
-    choices = [damage, *(pa.scalar(reason) for reason, _ in rules)]
-    flat = [
-        column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in conditions
-    ]
-    return pc.case_when(pc.make_struct(*flat), *choices)
+def micros(stamps: pa.ChunkedArray) -> Micros:
+    """Microseconds since 1970 on the trace's own clock, 0 where there is no stamp."""
+    found: Micros = filled(stamps.cast(pa.int64())).to_numpy()
+    return found
+
+
+def filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """With 0 where there is nothing; not copied if there is none to fill."""
+    return pc.fill_null(column, 0) if column.null_count else column
+
+
+def seconds(stamps: pa.ChunkedArray) -> Floats:
+    """Whole seconds since 1970, NaN where there is no stamp."""
+    found = (micros(stamps) // SECOND_US).astype(np.float64)
+    if stamps.null_count:
+        found[_is_missing(stamps)] = np.nan
+    return found
+
+
+def _is_missing(values: pa.ChunkedArray) -> Flags:
+    flags: Flags = values.is_null().to_numpy()
+    return flags
 
 
 # Rules of taxi trips and rides
 
 
-def trip_reason(trips: pa.Table, span: Span | None) -> Column:
-    """The reason to drop a row, as far as the row alone tells; null if there is none."""
+def trip_reasons(trips: pa.Table, span: Span | None) -> Numbers:
+    """The reason to drop a row, as far as the row alone tells; 0 if there is none."""
     names = trips.schema.names
     pickup_s, dropoff_s = seconds(trips["pickup_time"]), seconds(trips["dropoff_time"])
-    duration_s = pc.subtract(dropoff_s, pickup_s)  # null for the START of a ride
-    rules: list[tuple[str, Column]] = []
+    duration_s = dropoff_s - pickup_s  # NaN for the START of a ride
+    rules: list[tuple[str, Flags]] = []
     if "pickup_longitude" in names:
-        rules += [(ZERO_COORDINATES, _zero_coordinates(trips)), (INVALID_COORDINATES, _invalid(trips))]
-    no_duration = pc.less_equal(duration_s, 0)
+        places = {name: trips[name].to_numpy() for name in _LONGITUDE_COLUMNS + _LATITUDE_COLUMNS}
+        is_zero = reduce(np.logical_or, (degrees == 0.0 for degrees in places.values()))
+        rules += [(ZERO_COORDINATES, is_zero), (INVALID_COORDINATES, _invalid(places))]
+    no_duration = duration_s <= 0
     if "trip_time_s" in names:
-        no_duration = pc.or_kleene(no_duration, pc.less_equal(trips["trip_time_s"], 0))
+        no_duration |= trips["trip_time_s"].to_numpy() <= 0
     rules.append((NO_DURATION, no_duration))
     if "distance_miles" in names:
-        rules.append((NO_DISTANCE, pc.less_equal(trips["distance_miles"], 0)))
-    miles = trips["distance_miles"] if "distance_miles" in names else _crow_miles(trips)
-    too_far = pc.greater(pc.multiply(miles, 3600.0), pc.multiply(duration_s.cast(pa.float64()), FASTEST_MPH))
-    rules.append((IMPOSSIBLE_SPEED, too_far))
+        miles = trips["distance_miles"].to_numpy()
+        rules.append((NO_DISTANCE, miles <= 0))
+    else:
+        miles = _crow_miles(places)
+    rules.append((IMPOSSIBLE_SPEED, miles * 3600.0 > duration_s * FASTEST_MPH))
     # The last trips of a file end after its month, but not a day after.
-    late_s = pc.max_element_wise(pickup_s, pc.subtract(dropoff_s, DAY_S))
-    rules.append((OUT_OF_SPAN, pc.or_kleene(outside(span, pickup_s), outside(span, late_s))))
-    return first_reason(trips["damage"], rules)
+    late_s = np.fmax(pickup_s, dropoff_s - DAY_S)
+    rules.append((OUT_OF_SPAN, outside(span, pickup_s) | outside(span, late_s)))
+    return first_reasons(trips["reason"].to_numpy(), rules)
 
 
-def _zero_coordinates(trips: pa.Table) -> Column:
-    zero = [pc.equal(trips[name], 0.0) for name in _LONGITUDE_COLUMNS + _LATITUDE_COLUMNS]
-    return reduce(pc.or_kleene, zero)
-
-
-def _invalid(trips: pa.Table) -> Column:
+def _invalid(places: dict[str, Floats]) -> Flags:
     plausible = [
-        pc.and_(pc.greater_equal(trips[name], low), pc.less_equal(trips[name], high))
+        (places[name] >= low) & (places[name] <= high)
         for names, (low, high) in ((_LONGITUDE_COLUMNS, LONGITUDES), (_LATITUDE_COLUMNS, LATITUDES))
         for name in names
     ]
-    return pc.invert(pc.fill_null(reduce(pc.and_kleene, plausible), False))
+    return ~reduce(np.logical_and, plausible)
 
 
-def _crow_miles(trips: pa.Table) -> Column:
+def _crow_miles(places: dict[str, Floats]) -> Floats:
     """The great circle's length between pick-up and drop-off (haversine)."""
-    latitude_1, latitude_2 = (np.radians(trips[name].to_numpy()) for name in _LATITUDE_COLUMNS)
-    longitude_1, longitude_2 = (np.radians(trips[name].to_numpy()) for name in _LONGITUDE_COLUMNS)
+    latitude_1, latitude_2 = (np.radians(places[name]) for name in _LATITUDE_COLUMNS)
+    longitude_1, longitude_2 = (np.radians(places[name]) for name in _LONGITUDE_COLUMNS)
     half_chord = (
         np.sin((latitude_2 - latitude_1) / 2) ** 2
         + np.cos(latitude_1) * np.cos(latitude_2) * np.sin((longitude_2 - longitude_1) / 2) ** 2
     )
-    return pa.array(2 * EARTH_RADIUS_MILES * np.arcsin(np.sqrt(half_chord)))
+    miles: Floats = 2 * EARTH_RADIUS_MILES * np.arcsin(np.sqrt(half_chord))
+    return miles
 
 
-def outside(span: Span | None, stamps_s: Column) -> Column:
+def outside(span: Span | None, stamps_s: Floats) -> Flags:
     """Whether a stamp is outside the span of its file; a file of unknown span has no end."""
     if span is None:
-        return pc.is_null(stamps_s)
-    return pc.or_(pc.less(stamps_s, span.start_s), pc.greater_equal(stamps_s, span.end_s))
+        return np.isnan(stamps_s)
+    return (stamps_s < span.start_s) | (stamps_s >= span.end_s)
 
 
 # Event time
 
 
-def whole_minute(trips: pa.Table) -> Column:
+def whole_minute(trips: pa.Table) -> Flags:
     """Whether all stamps of a row are whole minutes. Most rows have two, so chance alone hardly does it."""
-    return pc.and_(_is_full(trips["pickup_time"]), pc.fill_null(_is_full(trips["dropoff_time"]), True))
+    pickup, dropoff = trips["pickup_time"], trips["dropoff_time"]
+    is_whole = _is_full(micros(pickup))
+    if pickup.null_count:
+        is_whole &= ~_is_missing(pickup)
+    return is_whole & _is_full(micros(dropoff))  # a missing one counts as 0, which is full
 
 
-def _is_full(stamps: Column) -> Column:
-    stamps_s = seconds(stamps)
-    return pc.equal(pc.subtract(stamps_s, pc.multiply(pc.divide(stamps_s, MINUTE_S), MINUTE_S)), 0)
+def _is_full(stamps_us: Micros) -> Flags:
+    minute_us = MINUTE_S * SECOND_US
+    return stamps_us - stamps_us // minute_us * minute_us < SECOND_US  # much quicker than a remainder
 
 
 def timed_trips(trips: pa.Table, rounded: frozenset[str]) -> pa.Table:
@@ -150,11 +145,12 @@ def timed_trips(trips: pa.Table, rounded: frozenset[str]) -> pa.Table:
     The stamps of vendors who round to minutes move on by 0..59 s, by a hash of the row: the same whenever it
     is read, and the same for both stamps, so that order and duration stay.
     """
+    dropoff = trips["dropoff_time"]
     if not rounded:
-        return _timed(trips, trips["dropoff_time"], _never(trips))
-    is_theirs = pc.is_in(vendors(trips), pa.array(sorted(rounded), pa.string()))
-    spread_s = _shift_s(fingerprints(trips), pc.and_(is_theirs, whole_minute(trips)))
-    return _timed(trips, later(trips["dropoff_time"], spread_s), spread_s)
+        return _timed(trips, dropoff, np.zeros(trips.num_rows, np.int32))
+    spread_s = _shift_s(fingerprints(trips), _is_of(trips, rounded) & whole_minute(trips))
+    event_us = micros(dropoff) + spread_s * np.int64(SECOND_US)
+    return _timed(trips, _stamps(event_us, _is_missing(dropoff) if dropoff.null_count else None), spread_s)
 
 
 def timed_rides(rides: pa.Table, rounded: frozenset[str]) -> pa.Table:
@@ -163,64 +159,68 @@ def timed_rides(rides: pa.Table, rounded: frozenset[str]) -> pa.Table:
     A START on a full minute moves even if by chance, since it does not know its END; an END then stays, but
     must still come after.
     """
-    stamp = pc.coalesce(rides["dropoff_time"], rides["pickup_time"])
+    pickup, dropoff = rides["pickup_time"], rides["dropoff_time"]
     if not rounded:
-        return _timed(rides, stamp, _never(rides))
-    by_ride = mixed([pc.fill_null(rides["ride_id"], 0).to_numpy()])
+        return _timed(rides, pc.coalesce(dropoff, pickup), np.zeros(rides.num_rows, np.int32))
+    by_ride = mixed([filled(rides["ride_id"]).to_numpy()])
     spread_s = _shift_s(by_ride, whole_minute(rides))
-    start = later(rides["pickup_time"], _shift_s(by_ride, _is_full(rides["pickup_time"])))
-    end = later(rides["dropoff_time"], spread_s)
+    start_us = micros(pickup) + _shift_s(by_ride, _is_full(micros(pickup))) * np.int64(SECOND_US)
+    end_us = micros(dropoff) + spread_s * np.int64(SECOND_US)
+    is_start = pc.fill_null(rides["is_start"], True).to_numpy()
     # Where the drop-off is not after the pick-up, the row is dropped anyway.
-    event = pc.if_else(rides["is_start"], start, pc.max_element_wise(end, later(start, pa.scalar(1))))
-    return _timed(rides, event, spread_s)
+    event_us = np.where(is_start, start_us, np.maximum(end_us, start_us + SECOND_US))
+    return _timed(rides, _stamps(event_us, _is_missing(pickup) if pickup.null_count else None), spread_s)
 
 
-def vendors(trips: pa.Table) -> Column:
+def vendors(trips: pa.Table) -> pa.DictionaryArray:
     """ "" where none is named."""
     if "vendor" not in trips.schema.names:
-        return pa.repeat(pa.scalar(""), trips.num_rows)
-    return pc.fill_null(trips["vendor"].cast(pa.string()), "")
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(trips.num_rows, np.int32)), [""])
+    named = trips["vendor"].unify_dictionaries().combine_chunks()
+    if not named.null_count:
+        return named
+    names = named.dictionary.to_pylist()
+    indices = pc.fill_null(named.indices, len(names))
+    return pa.DictionaryArray.from_arrays(indices, [*names, ""])
 
 
-def later(stamps: Column, by_s: Column) -> Column:
-    shift = pc.multiply(by_s.cast(pa.int64()), _MICROSECONDS).cast(pa.duration("us"))
-    return pc.add(stamps, shift)
+def _is_of(trips: pa.Table, some: frozenset[str]) -> Flags:
+    """Whether the row is of one of these vendors."""
+    named = vendors(trips)
+    is_one = np.array([name in some for name in named.dictionary.to_pylist()], np.bool_)
+    flags: Flags = is_one[named.indices.to_numpy()] if len(is_one) else np.zeros(len(named), np.bool_)
+    return flags
 
 
-def _never(rows: pa.Table) -> Column:
-    return pa.array(np.zeros(rows.num_rows, np.int32))
+def _shift_s(hashes: Hashes, is_moved: Flags) -> npt.NDArray[np.int32]:
+    shift: npt.NDArray[np.int32] = np.where(is_moved, hashes % np.uint64(MINUTE_S), 0).astype(np.int32)
+    return shift
 
 
-def _shift_s(hashes: npt.NDArray[np.uint64], is_moved: Column) -> Column:
-    return pc.if_else(pc.fill_null(is_moved, False), pa.array((hashes % MINUTE_S).astype(np.int32)), 0)
+def _stamps(stamps_us: Micros, is_missing: Flags | None) -> pa.Array:
+    return pa.array(stamps_us.view("datetime64[us]"), mask=is_missing)
 
 
-def _timed(rows: pa.Table, event_time: Column, spread_s: Column) -> pa.Table:
-    return rows.append_column("event_time", event_time).append_column("spread_s", spread_s.cast(pa.int32()))
+def _timed(rows: pa.Table, event_time: pa.Array, spread_s: npt.NDArray[np.int32]) -> pa.Table:
+    return rows.append_column("event_time", event_time).append_column("spread_s", pa.array(spread_s))
 
 
 # Fingerprints
 
 
-def fingerprints(trips: pa.Table) -> npt.NDArray[np.uint64]:
+def fingerprints(trips: pa.Table) -> Hashes:
     """A number for each row, of its stamps and measures: equal rows have equal ones, others hardly ever."""
     words = []
     for name in trips.schema.names:
         column = trips[name]
-        if pa.types.is_timestamp(column.type) or pa.types.is_floating(column.type):
-            words.append(_words(column))
+        if pa.types.is_timestamp(column.type):
+            words.append(micros(column).view(np.uint64))
+        elif pa.types.is_floating(column.type):
+            words.append(filled(column).to_numpy().view(np.uint64))
     return mixed(words)
 
 
-def _words(column: Column) -> npt.NDArray[np.uint64]:
-    numbers = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-    if numbers.null_count:
-        numbers = pc.fill_null(numbers, 0)
-    words: npt.NDArray[np.uint64] = numbers.to_numpy().view(np.uint64)
-    return words
-
-
-def mixed(words: list[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
+def mixed(words: list[Hashes]) -> Hashes:
     """One hash of several columns, by the steps of splitmix64; the same on every machine."""
     state = np.full(len(words[0]), 0x9E3779B97F4A7C15, np.uint64)
     for word in words:

@@ -99,10 +99,7 @@ def _index(folder: str) -> tuple[list[_Group], list[int]]:
 
 @lru_cache(maxsize=2)
 def _read(group: _Group) -> pa.Table:
-    """Only the columns that say something: of a kept row, reason and the like are null."""
-    file = pq.ParquetFile(group.file)
-    columns = [name for name in file.schema_arrow.names if name not in ("reason", "file", "position", "raw")]
-    return file.read_row_group(group.number, columns=columns)
+    return pq.ParquetFile(group.file).read_row_group(group.number)
 
 
 # Formats

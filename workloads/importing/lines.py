@@ -1,7 +1,7 @@
 """Text files as lines: each with its place in the file, whatever state the file is in.
 
-Tasks read the bytes a megabyte at a time and find the line ends in them; no single line is touched. Spark's
-own reader cannot tell where a line stood and gives up on a whole gzip that was cut off.
+Tasks read some megabytes at a time and find the line ends in them; no single line is touched. Spark's own
+reader cannot tell where a line stood and gives up on a whole gzip that was cut off.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from workloads.importing.streams import CHUNK_BYTES, Gunzip, Part
 
 PART_BYTES = 32 << 20
 SAMPLE_CHUNK_BYTES = 1 << 16
-LONGEST_LINE_BYTES = 1 << 20  # what has no line end for so long is no text: it goes to quarantine in pieces
+LONGEST_LINE_BYTES = (
+    CHUNK_BYTES  # what has no line end for so long is no text: it goes to quarantine in pieces
+)
 
 
 class Lines(NamedTuple):

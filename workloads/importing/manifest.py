@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from controller.errors import FogscaleError
-from workloads.importing.cleaning import REASONS
 from workloads.importing.job import Imported, Say, check_conservation, write_rows
+from workloads.importing.reasons import REASONS
 from workloads.importing.report import write_report
 from workloads.importing.sources import Source
 from workloads.importing.survey import WHOLE_MINUTE_CHANCE

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
-from workloads.importing.cleaning import REASONS
+from workloads.importing.reasons import REASONS
 from workloads.importing.trace import MINUTE_S, Pace
 
 POINTS = 600  # of the rate over time: as many as the figure can show

@@ -9,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-MALFORMED = "malformed line"
-DUPLICATE = "exact duplicate"
-
 
 class Rows(NamedTuple):
-    """Neighbouring rows of one file: typed columns with `position` and `damage`, and the way to their raw
-    form, which is only made of those that are quarantined."""
+    """Neighbouring rows of one file: typed columns with `position` and `reason` (the number of the damage, 0
+    if there is none), and the way to their raw form, which is only made of those that are quarantined."""
 
     table: pa.Table
     raw: Callable[[npt.NDArray[np.int64]], list[str]]

@@ -16,18 +16,21 @@ from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from workloads.importing.cleaning import fingerprints, vendors, whole_minute
-from workloads.importing.rows import DUPLICATE, Rows
+from workloads.importing.cleaning import filled, fingerprints, vendors, whole_minute
+from workloads.importing.reasons import DUPLICATE, NUMBER_OF, Flags, in_words, is_damaged
+from workloads.importing.rows import Rows
 from workloads.importing.sources import Source
 from workloads.importing.streams import Part
 from workloads.importing.survey import MINUTE_S, Slicing, Span
 
 BLOCK_BYTES = 16 << 20  # of columns, before they are cut
 ROW_GROUP_ROWS = 1 << 17  # read as a whole when the trace is replayed
+DICTIONARY_BYTES = 1 << 23  # enough for the ids of a city's drivers
 BLOCKS = "slice int, file int, position long, rows long, path string, start long, bytes long"
 TALLIES = "what string, name string, rows long, whole long"
 VENDOR, DUPLICATES = "vendor", "duplicates"  # of tallies
@@ -74,10 +77,11 @@ def counted(part: Part, source: Source) -> Batches:
     if not tables:
         return
     table = source.timed(pa.concat_tables(tables).unify_dictionaries().combine_chunks(), frozenset())
-    table = table.filter(pc.and_(table["damage"].is_null(), table[source.time].is_valid()))
-    is_whole = whole_minute(table) if source.may_be_rounded else pa.repeat(False, table.num_rows)
+    table = table.filter(pc.and_(pc.equal(table["reason"], 0), table[source.time].is_valid()))
+    is_whole = whole_minute(table) if source.may_be_rounded else np.zeros(table.num_rows, np.bool_)
     minutes = pa.array(_event_s(table, source)[0] // MINUTE_S)
-    cells = pa.table({"vendor": vendors(table), "minute": minutes, "whole": is_whole.cast(pa.int64())})
+    vendor = vendors(table).cast(pa.string())
+    cells = pa.table({"vendor": vendor, "minute": minutes, "whole": is_whole.astype(np.int64)})
     cells = cells.group_by(["vendor", "minute"]).aggregate([([], "count_all"), ("whole", "sum")])
     files = pa.repeat(pa.scalar(part.file, pa.int32()), cells.num_rows)
     columns = [cells[name] for name in ("vendor", "minute", "count_all", "whole_sum")]
@@ -100,11 +104,13 @@ def blocks(part: Part, source: Source, verdicts: Verdicts, folder: str) -> Batch
 
 def _gathered(tables: Iterator[pa.Table]) -> Iterator[list[pa.Table]]:
     gathered: list[pa.Table] = []
+    gathered_bytes = 0
     for table in tables:
         gathered.append(table)
-        if sum(each.nbytes for each in gathered) >= BLOCK_BYTES:
+        gathered_bytes += table.nbytes
+        if gathered_bytes >= BLOCK_BYTES:
             yield gathered
-            gathered = []
+            gathered, gathered_bytes = [], 0
     if gathered:
         yield gathered
 
@@ -112,23 +118,24 @@ def _gathered(tables: Iterator[pa.Table]) -> Iterator[list[pa.Table]]:
 def judged(rows: Rows, source: Source, verdicts: Verdicts, file: int) -> pa.Table:
     """With when the event is, the reason not to keep a row, and the raw form of those that are not kept."""
     table = source.timed(rows.table, verdicts.rounded)
-    reason = source.reason(table, verdicts.spans.get(file))
-    dropped = np.flatnonzero(reason.is_valid())
-    if len(dropped):
-        texts = np.full(table.num_rows, None, dtype=object)
-        texts[dropped] = rows.raw(dropped)
-        raw = pa.array(texts, pa.string())
-    else:
-        raw = pa.nulls(table.num_rows, pa.string())
-    return table.append_column("reason", reason).append_column("raw", raw)
+    reasons = source.reasons(table, verdicts.spans.get(file))
+    dropped = np.flatnonzero(reasons)
+    which = np.zeros(table.num_rows, np.int32)
+    which[dropped] = np.arange(len(dropped))
+    raw = pa.array(rows.raw(dropped), pa.string()).take(pa.array(which, mask=reasons == 0))
+    return _with_reasons(table, reasons).append_column("raw", raw)
 
 
-def _event_s(table: pa.Table, source: Source) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+def _with_reasons(table: pa.Table, reasons: npt.NDArray[np.uint8]) -> pa.Table:
+    return table.set_column(table.schema.get_field_index("reason"), "reason", pa.array(reasons))
+
+
+def _event_s(table: pa.Table, source: Source) -> tuple[IntArray, Flags]:
     """Seconds since 1970 of each event, and where there is none."""
     times = table[source.time]
+    numbers = filled(times.cast(pa.int64())).to_numpy()
     if pa.types.is_timestamp(times.type):
-        times = times.cast(pa.timestamp("s"), safe=False)
-    numbers = pc.fill_null(times.cast(pa.int64()), 0).to_numpy()
+        numbers = numbers // 1_000_000
     return numbers, times.is_null().to_numpy()
 
 
@@ -166,16 +173,15 @@ def written(batches: Batches, source: Source, folder: str) -> Batches:
     found = sorted(Block(**row) for batch in batches for row in batch.to_pylist())
     if not found:
         return
-    files = np.repeat([block.file for block in found], [block.rows for block in found])
+    files = np.repeat(np.array([block.file for block in found], np.int32), [block.rows for block in found])
     table = pa.concat_tables(map(_read, found)).unify_dictionaries().combine_chunks()
-    table = table.append_column("file", pa.array(files.astype(np.int32)))
+    table = table.append_column("file", pa.array(files))
     tallies = _vendor_tallies(table, source)
-    order = _order(table, source)
     if source.drops_duplicates and (again := duplicates(table)).any():
-        reason = pc.if_else(pa.array(again), pa.scalar(DUPLICATE), table["reason"])
-        table = table.set_column(table.schema.get_field_index("reason"), "reason", reason)
+        reasons = np.where(again, NUMBER_OF[DUPLICATE], table["reason"].to_numpy()).astype(np.uint8)
+        table = _with_reasons(table, reasons)
         tallies.append((DUPLICATES, "", int(again.sum()), 0))
-    _write(table, order, source, Path(folder), found[0].slice)
+    _write(table, source, Path(folder), found[0].slice)
     columns = zip(*tallies, strict=True) if tallies else [[]] * 4
     yield pa.RecordBatch.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, _ARROW_TALLIES, strict=True)],
@@ -192,15 +198,18 @@ def _read(block: Block) -> pa.Table:
 def _vendor_tallies(table: pa.Table, source: Source) -> list[tuple[str, str, int, int]]:
     if not source.may_be_rounded:
         return []
-    sound = table.filter(table["damage"].is_null())
-    named = pa.table({"vendor": vendors(sound), "whole": whole_minute(sound).cast(pa.int64())})
-    groups = named.group_by("vendor").aggregate([([], "count_all"), ("whole", "sum")])
-    return [(VENDOR, row["vendor"], row["count_all"], row["whole_sum"] or 0) for row in groups.to_pylist()]
+    is_sound = ~is_damaged(table["reason"].to_numpy())
+    named = vendors(table)
+    codes = named.indices.to_numpy()
+    rows = np.bincount(codes[is_sound], minlength=len(named.dictionary))
+    whole = np.bincount(codes[is_sound & whole_minute(table)], minlength=len(named.dictionary))
+    counts = zip(named.dictionary.to_pylist(), rows.tolist(), whole.tolist(), strict=True)
+    return [(VENDOR, name, count, full) for name, count, full in counts if count]
 
 
 def _order(table: pa.Table, source: Source) -> IntArray | None:
     """By time, then as they stood in the files; None if they stand in order already."""
-    times = pc.fill_null(table[source.time].cast(pa.int64()), 0).to_numpy()
+    times = filled(table[source.time].cast(pa.int64())).to_numpy()
     if (times[1:] >= times[:-1]).all():
         return None
     order: IntArray = np.argsort(times, kind="stable")
@@ -213,13 +222,10 @@ def duplicates(table: pa.Table) -> npt.NDArray[np.bool_]:
     Only rows whose fingerprint is there twice are compared, in all their fields.
     """
     again = np.zeros(table.num_rows, np.bool_)
-    prints = fingerprints(table)
-    order = np.argsort(prints)
-    is_same = np.diff(prints[order]) == 0
-    candidates = np.unique(np.concatenate([order[1:][is_same], order[:-1][is_same]]))
-    candidates = candidates[table["damage"].take(pa.array(candidates)).is_null().to_numpy()]
+    is_twice = pd.Series(fingerprints(table)).duplicated(keep=False).to_numpy()
+    candidates = np.flatnonzero(is_twice & ~is_damaged(table["reason"].to_numpy()))
     if len(candidates):
-        fields = table.drop_columns(["position", "file", "reason", "raw", "damage"])
+        fields = table.drop_columns(["position", "file", "reason", "raw"])
         some = _without_dictionaries(fields.take(pa.array(candidates)))
         names = some.schema.names
         first = some.append_column("row", pa.array(candidates)).group_by(names).aggregate([("row", "min")])
@@ -235,27 +241,30 @@ def _without_dictionaries(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(list(zip(table.schema.names, types, strict=True))))
 
 
-def _write(table: pa.Table, order: IntArray | None, source: Source, folder: Path, number: int) -> None:
-    is_kept = table["reason"].is_null().to_numpy()
-    order = np.arange(table.num_rows) if order is None else order
-    events, rest = order[is_kept[order]], order[~is_kept[order]]
-    kept = (
-        table
-        if len(events) == table.num_rows and (np.diff(events) == 1).all()
-        else table.take(pa.array(events))
-    )
+def _write(table: pa.Table, source: Source, folder: Path, number: int) -> None:
+    order = _order(table, source)
+    reasons = table["reason"].to_numpy()
+    if order is not None or reasons.any():
+        order = np.arange(table.num_rows) if order is None else order
+        kept = table.take(pa.array(order[reasons[order] == 0]))
+        _write_dropped(table.take(pa.array(order[reasons[order] > 0])), source, folder, number)
+    else:
+        kept = table
     if kept.num_rows:
-        whys = {name: pa.nulls(kept.num_rows, table.schema.field(name).type) for name in _WHY}
-        _write_file(_extended(source.events(kept), whys), folder / "events" / _name(number))
-    dropped = table.take(pa.array(rest))
-    for is_duplicate, name in ((False, "quarantine"), (True, "duplicates")):
-        chosen = dropped.filter(pc.equal(pc.equal(dropped["reason"], DUPLICATE), is_duplicate))
+        _write_file(source.events(kept), folder / "events" / _name(number))
+
+
+def _write_dropped(dropped: pa.Table, source: Source, folder: Path, number: int) -> None:
+    """Duplicates wait in a folder of their own, until their raw form is looked up."""
+    is_duplicate = pc.equal(dropped["reason"], NUMBER_OF[DUPLICATE])
+    for chosen, name in (
+        (dropped.filter(pc.invert(is_duplicate)), "quarantine"),
+        (dropped.filter(is_duplicate), DUPLICATES),
+    ):
         if chosen.num_rows:
-            whys = {name: chosen[name] for name in _WHY}
+            whys = {"reason": in_words(chosen["reason"].to_numpy())}
+            whys |= {name: chosen[name] for name in ("file", "position", "raw")}
             _write_file(_extended(source.events(chosen), whys), folder / name / _name(number))
-
-
-_WHY = ("reason", "file", "position", "raw")  # what only quarantined rows have
 
 
 def _extended(table: pa.Table, columns: dict[str, Any]) -> pa.Table:
@@ -271,21 +280,17 @@ def _name(number: int) -> str:
 def _write_file(table: pa.Table, path: Path) -> None:
     """Complete or not at all, and the same if a task is tried again."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    texts = [field.name for field in table.schema if not _is_measure(field.type)]
+    texts = [field.name for field in table.schema if not pa.types.is_primitive(field.type)]
     pq.write_table(
         table,
         draft,
         row_group_size=ROW_GROUP_ROWS,
         compression="lz4",
-        use_dictionary=texts,
+        use_dictionary=texts,  # numbers hardly repeat
+        dictionary_pagesize_limit=DICTIONARY_BYTES,
         write_statistics=["event_time"],  # what one would look for
     )
     draft.replace(path)
-
-
-def _is_measure(type_: pa.DataType) -> bool:
-    """Numbers that hardly repeat: a dictionary of them would be in vain."""
-    return bool(pa.types.is_floating(type_) or pa.types.is_timestamp(type_))
 
 
 # Duplicates

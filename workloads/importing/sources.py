@@ -11,15 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workloads.importing import lines, worldcup98
-from workloads.importing.cleaning import (
-    OUT_OF_SPAN,
-    first_reason,
-    outside,
-    timed_rides,
-    timed_trips,
-    trip_reason,
-)
+from workloads.importing.cleaning import outside, timed_rides, timed_trips, trip_reasons
 from workloads.importing.editions import TLC_PARQUET, Edition, has_header
+from workloads.importing.reasons import OUT_OF_SPAN, Numbers, first_reasons
 from workloads.importing.rows import Rows
 from workloads.importing.streams import CHUNK_BYTES, Part, parts_of
 from workloads.importing.survey import Span
@@ -42,7 +36,7 @@ class Source:
     timed: Callable[
         [pa.Table, frozenset[str]], pa.Table
     ]  # adds when the event is, for the vendors that round
-    reason: Callable[[pa.Table, Span | None], pa.ChunkedArray]
+    reasons: Callable[[pa.Table, Span | None], Numbers]
     time: str  # the column that says when an event is: a timestamp, or seconds since 1970
     events: Callable[[pa.Table], pa.Table]  # the columns of an event, event_time first
     raw_at: Callable[[Part, npt.NDArray[np.int64]], list[str]]  # rows as they stand at these positions
@@ -77,7 +71,7 @@ def taxi_source(paths: Sequence[Path], edition: Edition) -> Source:
         sample_every=_sample_every(paths, lines.SAMPLE_CHUNK_BYTES),
         read=read,
         timed=timed_rides if edition.rides else timed_trips,
-        reason=trip_reason,
+        reasons=trip_reasons,
         time="event_time",
         events=lambda rows: rows.select(columns),
         raw_at=lambda part, positions: trips_at(part, positions, is_tlc),
@@ -99,7 +93,7 @@ def worldcup_source(paths: Sequence[Path]) -> Source:
         sample_every=_sample_every(paths, CHUNK_BYTES),
         read=worldcup98.read_records,
         timed=lambda records, _rounded: records,
-        reason=record_reason,
+        reasons=record_reasons,
         time="stamp_s",
         events=worldcup98.decoded,
         raw_at=lambda _part, _positions: [],
@@ -109,11 +103,10 @@ def worldcup_source(paths: Sequence[Path]) -> Source:
     )
 
 
-def record_reason(records: pa.Table, span: Span | None) -> pa.ChunkedArray:
+def record_reasons(records: pa.Table, span: Span | None) -> Numbers:
     """What is damaged, and stamps of another day."""
-    return first_reason(
-        records["damage"], [(OUT_OF_SPAN, outside(span, records["stamp_s"].cast(pa.int64())))]
-    )
+    stamps_s = records["stamp_s"].to_numpy().astype(np.float64)
+    return first_reasons(records["reason"].to_numpy(), [(OUT_OF_SPAN, outside(span, stamps_s))])
 
 
 def _sample_every(paths: Sequence[Path], chunk_bytes: int) -> int:

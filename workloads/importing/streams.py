@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-CHUNK_BYTES = 1 << 20
+from workloads.importing.reasons import CORRUPT_GZIP, TRUNCATED_GZIP
+
+CHUNK_BYTES = 1 << 22
 GZIP_MAGIC = b"\x1f\x8b"
-TRUNCATED_GZIP = "truncated gzip member"
-CORRUPT_GZIP = "corrupt gzip member"
 
 _FEED_BYTES = 1 << 16  # a chunk of compressed bytes; also what is gone through again to find a corrupt one
 

@@ -18,7 +18,8 @@ from pyarrow import csv
 
 from workloads.importing.editions import COORDINATE, ID, KIND, NUMBER, STAMP, TEXT, WHOLE, Edition
 from workloads.importing.lines import Lines, line_batches, lines_at
-from workloads.importing.rows import MALFORMED, Rows
+from workloads.importing.reasons import MALFORMED, NUMBER_OF
+from workloads.importing.rows import Rows
 from workloads.importing.streams import Part
 
 _STAMP_CHARACTERS = 19
@@ -46,17 +47,19 @@ def read_trips(part: Part, edition: Edition, has_header: bool, sample_every: int
 
 
 def parsed(lines: Lines, edition: Edition) -> pa.Table:
-    """A row for each line: the edition's columns, its position and, if it does not have them, its damage."""
+    """A row for each line: the edition's columns, its position, and what is wrong if it has no columns."""
     count = len(lines.ends)
     table = None if lines.damage else _typed(lines.content, count, edition)
     if table is not None:
-        damage = pa.nulls(count, pa.string())
+        damage = np.zeros(count, np.uint8)
     else:
         table, is_sound = _typed_where_sound(lines, edition)
-        damage = pc.if_else(pa.array(is_sound), None, pa.scalar(lines.damage or MALFORMED))
+        damage = np.where(is_sound, 0, NUMBER_OF[lines.damage or MALFORMED]).astype(np.uint8)
     if edition.rides:
         table = _rides(table)
-    return table.append_column("position", pa.array(lines.positions)).append_column("damage", damage)
+    return table.append_column("position", pa.array(lines.positions)).append_column(
+        "reason", pa.array(damage)
+    )
 
 
 def _typed(content: bytes, count: int, edition: Edition) -> pa.Table | None:
@@ -208,7 +211,7 @@ def _tlc_rows(batch: pa.RecordBatch, position: int) -> pa.Table:
     is_whole = pc.and_(columns["pickup_time"].is_valid(), columns["dropoff_time"].is_valid())
     is_whole = pc.and_(is_whole, columns["distance_miles"].is_valid())
     columns["position"] = pa.array(np.arange(position, position + batch.num_rows))
-    columns["damage"] = pc.if_else(is_whole, None, pa.scalar(MALFORMED))
+    columns["reason"] = pc.if_else(is_whole, pa.scalar(0, pa.uint8()), NUMBER_OF[MALFORMED]).cast(pa.uint8())
     return pa.table(columns)
 
 

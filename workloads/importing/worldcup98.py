@@ -1,4 +1,4 @@
-"""The World Cup 98 access logs: 20-byte big-endian records, read a megabyte at a time.
+"""The World Cup 98 access logs: 20-byte big-endian records, read some megabytes at a time.
 
 Arlitt and Jin, "1998 World Cup Web Site Access Logs": stamp, client, object, size, method, status, type and
 server. The bits of status and server are taken apart column by column.
@@ -14,12 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from workloads.importing.reasons import HALF_RECORD, NUMBER_OF
 from workloads.importing.rows import Rows
 from workloads.importing.streams import CHUNK_BYTES, Gunzip, Part
 
 RECORD_BYTES = 20
 PART_BYTES = 32 << 20
-HALF_RECORD = "half record"
 
 _RECORD = np.dtype(
     [
@@ -74,25 +74,27 @@ def _rows(position: int, records: np.ndarray) -> Rows:
     """Native numbers in columns of their own; a big-endian stride is undone once per column."""
     columns = {name: pa.array(records[name].astype(to)) for name, to in _NATIVE.items()}
     places = np.arange(position, position + len(records) * RECORD_BYTES, RECORD_BYTES)
-    columns |= {"position": pa.array(places), "damage": pa.nulls(len(records), pa.string())}
+    columns |= {"position": pa.array(places), "reason": pa.array(np.zeros(len(records), np.uint8))}
     return Rows(pa.table(columns), lambda numbers: [records[number].tobytes().hex() for number in numbers])
 
 
 def _damaged(position: int, rest: bytes, damage: str) -> Rows:
     nothing = {name: pa.nulls(1, pa.from_numpy_dtype(to)) for name, to in _NATIVE.items()}
-    row = {**nothing, "position": pa.array([position]), "damage": pa.array([damage])}
+    row = {**nothing, "position": pa.array([position]), "reason": pa.array([NUMBER_OF[damage]], pa.uint8())}
     return Rows(pa.table(row), lambda numbers: [rest.hex() for _ in numbers])
 
 
 def decoded(records: pa.Table) -> pa.Table:
     """An event's columns: a record's numbers, and what the packed ones among them mean."""
+    stamp_s = pc.fill_null(records["stamp_s"], 0).to_numpy()
+    size = pc.fill_null(records["size"], _NO_SIZE).to_numpy()
     codes = {name: pc.fill_null(records[name], 255).to_numpy() for name in _PACKED}
-    size = records["size"]
+    event_us = stamp_s * np.int64(1_000_000)
     columns = {
-        "event_time": records["stamp_s"].cast(pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp("us")),
-        "client": records["client"].cast(pa.int64()),
-        "object": records["object"].cast(pa.int64()),
-        "size_bytes": pc.if_else(pc.equal(size, _NO_SIZE), None, size).cast(pa.int64()),
+        "event_time": pa.array(event_us.view("datetime64[us]"), mask=records["stamp_s"].is_null().to_numpy()),
+        "client": records["client"],
+        "object": records["object"],
+        "size_bytes": pa.array(size, mask=size == _NO_SIZE),
         "method": _named(METHODS, codes["method"]),
         "status": _status(codes["status"] & 0x3F),
         "version": _named(HTTP_VERSIONS, codes["status"] >> 6),

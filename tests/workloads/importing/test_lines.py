@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workloads.importing.lines import SAMPLE_CHUNK_BYTES, line_batches, lines_at
-from workloads.importing.streams import TRUNCATED_GZIP, parts_of
+from workloads.importing.lines import LONGEST_LINE_BYTES, SAMPLE_CHUNK_BYTES, line_batches, lines_at
+from workloads.importing.reasons import TRUNCATED_GZIP
+from workloads.importing.streams import parts_of
 
 
 def lines_of(path, part_bytes=1 << 30):
@@ -68,10 +69,12 @@ def test_bytes_that_are_no_utf8_stay_readable(tmp_path):
 
 def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path):
     path = tmp_path / "file.csv"
-    path.write_bytes(b"x" * (5 << 19))
+    path.write_bytes(b"x" * (5 * LONGEST_LINE_BYTES // 2))
     assert [(position, len(raw)) for position, raw, _ in lines_of(path)] == [
-        (0, 1 << 20), (1 << 20, 1 << 20), (2 << 20, 1 << 19),
-    ]  # fmt: skip
+        (0, LONGEST_LINE_BYTES),
+        (LONGEST_LINE_BYTES, LONGEST_LINE_BYTES),
+        (2 * LONGEST_LINE_BYTES, LONGEST_LINE_BYTES // 2),
+    ]
 
 
 @pytest.mark.parametrize("name", ["plain", "gzip"])

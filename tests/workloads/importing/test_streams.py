@@ -4,7 +4,8 @@ import gzip
 
 import pytest
 
-from workloads.importing.streams import CORRUPT_GZIP, TRUNCATED_GZIP, Gunzip, parts_of
+from workloads.importing.reasons import CORRUPT_GZIP, TRUNCATED_GZIP
+from workloads.importing.streams import CHUNK_BYTES, Gunzip, parts_of
 
 TEXT = b"".join(b"line %d of a text that does not repeat itself too much\n" % (n * n) for n in range(5000))
 
@@ -77,7 +78,7 @@ def test_a_broken_byte_keeps_what_came_before_it(file):
 def test_a_highly_compressed_file_comes_in_small_pieces(file):
     pieces = [len(piece) for piece in Gunzip(str(file(gzip.compress(bytes(50 << 20)))))]
     assert sum(pieces) == 50 << 20
-    assert max(pieces) <= 1 << 20
+    assert max(pieces) <= CHUNK_BYTES
 
 
 def test_a_plain_file_is_cut_between_records(tmp_path):
