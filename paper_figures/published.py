@@ -88,6 +88,7 @@ class Sweep(Settings):
     name: Annotated[str, Field(pattern=r"^\w+$")]
     axes: Annotated[tuple[Axis, ...], Field(min_length=1)]
     ascending: bool = False  # only points whose values rise from each axis to the next
+    changes: dict[str, Any] = Field(default_factory=dict)  # by dotted path, at every point
     seeds: Annotated[int, Field(ge=1)] = 1  # the first so many
 
     def points(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -97,7 +98,7 @@ class Sweep(Settings):
             changes = {
                 path: value for axis, value in zip(self.axes, values, strict=True) for path in axis.paths
             }
-            yield "/".join([self.name, *(f"{value:g}" for value in values)]), changes
+            yield "/".join([self.name, *(f"{value:g}" for value in values)]), self.changes | changes
 
 
 class Doubt(Settings):

@@ -45,10 +45,10 @@ class LoadFilter(Protocol):
 class FilteredThreshold:
     low_ratio: float = parameter(0.45, "Θ⁻: scale down when every metric is below this", at_least=0)
     high_ratio: float = parameter(0.80, "Θ⁺: scale up when any metric is above this", at_least=0.01)
-    while_booting: Literal["scale", "wait", "as_idle"] = parameter(
+    while_booting: Literal["scale", "wait", "as_idle", "kept"] = parameter(
         "scale",
-        "while instances boot: 'scale' on those that run, 'wait' for them, or count them 'as_idle' before"
-        " asking for more",
+        "while instances boot: 'scale' on those that run, 'wait' for them, or count them 'as_idle'; 'kept'"
+        " does so before asking for more, but takes none away because of them",
     )
     warm_start: Mapping[str, float] = parameter(
         {}, "mean instances per operator in the last run (§2.4); those not named start as the experiment says"
@@ -140,13 +140,12 @@ class FilteredThreshold:
         booting = max(0, requested - running)
         if booting and self.while_booting == "wait":
             return self._kept(requested, f"{operator.name}: {booting} instances are booting")
-        counted = running
-        direction = self._direction(loads if running else [], counted, operator.name)
-        if direction > 0 and booting and self.while_booting == "as_idle":
-            # Not for going down: an instance that was just asked for would be the reason to take it back.
-            counted = running + booting
-            loads = [load * running / counted for load in loads]
-            direction = max(0, self._direction(loads, counted, operator.name))
+        counted = running + booting if self.while_booting in ("as_idle", "kept") else running
+        diluted = [load * running / counted for load in loads] if counted else []
+        direction = self._direction(diluted, counted, operator.name)
+        if direction < 0 and booting and self.while_booting == "kept":
+            direction = min(0, self._direction(loads if running else [], running, operator.name))
+        loads = diluted
         if direction == 0:
             return requested, ""
         wanted, reason = self.sized(direction, loads, counted, requested)

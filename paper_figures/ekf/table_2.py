@@ -1,9 +1,10 @@
 """Table 2: SLA violations for every pair of thresholds, published and ours, in thousands.
 
 The mean over all filters and scenarios, of 20 runs each as published and of the runs of sweeps.yml here. The
-least of either is marked with an asterisk. From Θ⁻ = 50 % on, ours says nothing of thresholds: a VM that
-boots counts as an idle one here, so that a full VM and a booting one average to 50 %, and PURE and GW take
-the new one away half a second after they asked for it, thousands of times in a run.
+least of each is marked with an asterisk. From Θ⁻ = 50 % on, ours flaps: a VM that boots counts as an idle one
+here, so that a full VM and a booting one average to 50 %, and PURE and GW take the new one away half a second
+after they asked for it, thousands of times in a run. That gives violations of the published size, which our
+calm runs are far from. "Kept": booting VMs are never a reason to take some away.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-SWEEP = "thresholds/"
+SWEEPS = {"ours": "thresholds/", "ours, kept": "thresholds_kept/"}
 HIGH = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 PUBLISHED = {  # by Θ⁻, then as many as there are Θ⁺ above it
     0.4: (65.144, 63.596, 63.554, 61.160, 69.434, 67.850),
@@ -27,7 +28,8 @@ Grid = dict[tuple[float, float], float]
 
 
 def load(tables: Path) -> pd.DataFrame:
-    grids = {"published": published(), "ours": ours(pd.read_parquet(tables / "metrics.parquet"))}
+    metrics = pd.read_parquet(tables / "metrics.parquet")
+    grids = {"published": published()} | {title: ours(metrics, sweep) for title, sweep in SWEEPS.items()}
     rows = []
     for origin, grid in grids.items():
         least = min(grid.values(), default=float("nan"))
@@ -45,12 +47,12 @@ def published() -> Grid:
     }
 
 
-def ours(metrics: pd.DataFrame) -> Grid:
+def ours(metrics: pd.DataFrame, sweep: str) -> Grid:
     """Thousands of late records in a run, by both thresholds."""
-    swept = metrics[metrics["variation"].str.startswith(SWEEP)]
+    swept = metrics[metrics["variation"].str.startswith(sweep)]
     grid: Grid = {}
     for name, runs in swept.groupby("variation"):
-        low, high = map(float, str(name).removeprefix(SWEEP).split("/"))
+        low, high = map(float, str(name).removeprefix(sweep).split("/"))
         by_configuration = runs.groupby(["scenario", "policy"])["late_records"].mean()
         grid[low, high] = float(by_configuration.mean()) / 1000
     return grid

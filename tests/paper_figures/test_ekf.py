@@ -137,9 +137,10 @@ def test_another_law_keeps_the_vm_times_and_has_a_b_of_its_own(experiment):
 # Variations and the sweep
 
 
-def test_the_sweep_has_all_21_pairs_of_thresholds_for_all_filters(published, experiment):
+@pytest.mark.parametrize(("title", "way"), [("ours", "as_idle"), ("ours, kept", "kept")])
+def test_a_sweep_has_all_21_pairs_of_thresholds_for_all_filters(published, experiment, title, way):
     cases = cases_of(FOLDER, experiment, published.model_copy(update={"variations": ()}), range(1, 21))
-    swept = [case for case in cases if case.variation.startswith(table_2.SWEEP)]
+    swept = [case for case in cases if case.variation.startswith(table_2.SWEEPS[title])]
     assert {tuple(map(float, case.variation.split("/")[1:])) for case in swept} == set(table_2.published())
     for case in swept:
         low, high = map(float, case.variation.split("/")[1:])
@@ -147,6 +148,7 @@ def test_the_sweep_has_all_21_pairs_of_thresholds_for_all_filters(published, exp
         for policy in POLICIES:
             parameters = case.experiment.policies[policy].parameters
             assert (parameters["low_ratio"], parameters["high_ratio"]) == (low, high)
+            assert parameters["while_booting"] == way
 
 
 def test_every_variation_changes_something_that_exists(published, experiment):
@@ -164,10 +166,11 @@ def test_table_2_averages_over_filters_and_scenarios():
     rows = [
         ("thresholds/0.4/0.8", "pyramid", "pure", 2000), ("thresholds/0.4/0.8", "pyramid", "pure", 4000),
         ("thresholds/0.4/0.8", "lab", "pure", 5000), ("thresholds/0.5/0.8", "lab", "gw", 7000),
-        (BASE, "lab", "gw", 9000),
+        (BASE, "lab", "gw", 9000), ("thresholds_kept/0.4/0.8", "lab", "gw", 11000),
     ]  # fmt: skip
     metrics = pd.DataFrame(rows, columns=["variation", "scenario", "policy", "late_records"])
-    assert table_2.ours(metrics) == {(0.4, 0.8): 4.0, (0.5, 0.8): 7.0}
+    assert table_2.ours(metrics, "thresholds/") == {(0.4, 0.8): 4.0, (0.5, 0.8): 7.0}
+    assert table_2.ours(metrics, "thresholds_kept/") == {(0.4, 0.8): 11.0}
 
 
 # Break-even

@@ -280,24 +280,35 @@ def test_can_wait_for_those_that_boot(name):
     assert policy.why_kept == "map: 1 instances are booting"
 
 
-@pytest.mark.parametrize(("requested", "expected"), [(3, None), (2, 3), (5, None)])
-def test_can_count_those_that_boot_as_idle(requested, expected):
-    """Two at 100 %: with one idle 67 %, without 100 %, with three idle 40 %, yet none is taken back."""
-    policy, now_s = settled("pure", while_booting="as_idle")
+@pytest.mark.parametrize(
+    ("way", "requested", "expected"),
+    [
+        ("as_idle", 3, None),
+        ("as_idle", 2, 3),
+        ("as_idle", 5, 4),
+        ("kept", 3, None),
+        ("kept", 2, 3),
+        ("kept", 5, None),
+    ],
+)
+def test_can_count_those_that_boot_as_idle(way, requested, expected):
+    """Two at 100 %: with one idle 67 %, without 100 %, with three idle 40 %, unless those are to be kept."""
+    policy, now_s = settled("pure", while_booting=way)
     assert replicas_of(policy.decide(look(now_s, 1.0, running=2, requested=requested))) == expected
 
 
 @every
-def test_goes_down_on_those_that_run_even_while_others_boot(name):
-    policy, now_s = settled(name, while_booting="as_idle")
+@pytest.mark.parametrize("way", ["as_idle", "kept"])
+def test_goes_down_on_those_that_run_even_while_others_boot(name, way):
+    policy, now_s = settled(name, while_booting=way)
     plans = (policy.decide(look(now_s + 0.5 * i, 0.2, running=2, requested=3)) for i in range(80))
     assert replicas_of(next(filter(None, plans))) < 3
 
 
 @pytest.mark.parametrize("name", ["pure", "gw"])
 def test_thresholds_close_to_each_other_do_not_take_back_what_boots(name):
-    """With 50/60 a full instance and a booting one would average to 50 %, just between asking and taking."""
-    policy, now_s = settled(name, low_ratio=0.55, high_ratio=0.6, while_booting="as_idle")
+    """A full instance and a booting one average to 50 %, which is below the lower threshold."""
+    policy, now_s = settled(name, low_ratio=0.55, high_ratio=0.6, while_booting="kept")
     for i in range(20):
         assert policy.decide(look(now_s + 0.5 * i, 1.0, running=1, requested=2)) is None
 
