@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fog import plain_errors
 
 DOCUMENTATION = """
 module: fog_artifacts
@@ -28,24 +29,21 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        from controller.errors import FogscaleError
-        from controller.testbeds.fog.artifacts import collect, store
-        from controller.testbeds.fog.folders import checkout
-    except ImportError as error:
-        module.fail_json(
-            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
-        )
+    with plain_errors(module):
+        run(module)
+
+
+def run(module: AnsibleModule) -> None:
+    from controller.testbeds.fog.artifacts import collect, store
+    from controller.testbeds.fog.folders import checkout
+
     given = module.params
-    try:
-        shelf = store(checkout(), Path(given["cache_folder"]), given["architecture"])
-        if module.check_mode:
-            folders = {name: shelf.folder(name) for name in given["names"]}
-            made = [name for name, folder in folders.items() if not folder.is_dir()]
-        else:
-            folders, made = collect(shelf, given["names"])
-    except FogscaleError as error:
-        module.fail_json(msg=str(error))
+    shelf = store(checkout(), Path(given["cache_folder"]), given["architecture"])
+    if module.check_mode:
+        folders = {name: shelf.folder(name) for name in given["names"]}
+        made = [name for name, folder in folders.items() if not folder.is_dir()]
+    else:
+        folders, made = collect(shelf, given["names"])
     module.exit_json(
         changed=bool(made), folders={name: str(folder) for name, folder in folders.items()}, made=made
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fog import exit_with_problems, plain_errors
 
 DOCUMENTATION = """
 module: fog_preflight
@@ -42,14 +43,15 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        from controller.testbeds.fog import preflight
-        from controller.testbeds.fog.cgroups import Group
-        from controller.testbeds.fog.state import State
-    except ImportError as error:
-        module.fail_json(
-            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
-        )
+    with plain_errors(module):
+        run(module)
+
+
+def run(module: AnsibleModule) -> None:
+    from controller.testbeds.fog import preflight
+    from controller.testbeds.fog.cgroups import Group
+    from controller.testbeds.fog.state import State
+
     given = module.params
     nodes = tuple(
         preflight.WantedNode(str(node["name"]), str(node["address"]), node.get("cpus"), node.get("memory_mb"))
@@ -66,9 +68,7 @@ def main() -> None:
         problems += preflight.machine_problems(wanted, preflight.this_machine([state, cache]), in_use_mb)
     elif not problems:
         problems = preflight.reachability_problems(nodes, preflight.answers_ssh)
-    if problems:
-        module.fail_json(msg="\n".join(problems), problems=problems)
-    module.exit_json(changed=False)
+    exit_with_problems(module, problems)
 
 
 if __name__ == "__main__":

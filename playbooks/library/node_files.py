@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,38 +15,49 @@ module: node_files
 short_description: Writes many small files, and removes others, in one call
 description: Files belong to root unless an owner is named; folders are made as needed.
 options:
-  files: {type: dict, required: true, description: 'Path to content, or to {content, mode, owner}.'}
+  files:
+    type: dict
+    required: true
+    description: >-
+      Path to content, or to {content, mode, owner, validate}. The last is a command that must accept the new
+      file (%s) before it takes the place of the old one.
   absent: {type: list, elements: path, default: [], description: Files that must not be there.}
 author: [fogscale]
 """
 
 
-def wanted(value: Any) -> tuple[bytes, int, str]:
-    if isinstance(value, str):
-        return value.encode(), 0o644, "root"
-    return value["content"].encode(), int(str(value.get("mode", "0644")), 8), value.get("owner", "root")
-
-
-def is_as_wanted(path: Path, content: bytes, mode: int, owner: str) -> bool:
+def is_as_wanted(path: Path, wanted: dict[str, str]) -> bool:
     try:
-        return path.read_bytes() == content and path.stat().st_mode & 0o7777 == mode and path.owner() == owner
+        return (
+            path.read_bytes() == wanted["content"].encode()
+            and path.stat().st_mode & 0o7777 == int(wanted["mode"], 8)
+            and path.owner() == wanted["owner"]
+        )
     except (FileNotFoundError, KeyError):
         return False
 
 
-def write(path: Path, content: bytes, mode: int, owner: str) -> None:
+def write(module: AnsibleModule, path: Path, wanted: dict[str, str]) -> None:
     """Whole or not at all, and never readable by others in between."""
-    import shutil
-
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-    if owner != "root":
-        shutil.chown(draft, owner, owner)
-    draft.chmod(mode)
+        file.write(wanted["content"].encode())
+    if wanted["validate"]:
+        refuse_unless_valid(module, path, draft, wanted["validate"])
+    if draft.owner() != wanted["owner"]:
+        shutil.chown(draft, wanted["owner"], wanted["owner"])
+    draft.chmod(int(wanted["mode"], 8))
     draft.replace(path)
+
+
+def refuse_unless_valid(module: AnsibleModule, path: Path, draft: Path, command: str) -> None:
+    code, output, errors = module.run_command(command % draft)
+    if code != 0:
+        draft.unlink()
+        words = (errors or output).strip()
+        module.fail_json(msg=f"{path} stays as it was, since '{command % path}' says: {words}")
 
 
 def main() -> None:
@@ -57,12 +69,12 @@ def main() -> None:
         supports_check_mode=True,
     )
     changed = []
-    for name, value in module.params["files"].items():
-        content, mode, owner = wanted(value)
-        if not is_as_wanted(Path(name), content, mode, owner):
+    files: dict[str, dict[str, Any]] = module.params["files"]  # whole: the action of the same name saw to it
+    for name, wanted in files.items():
+        if not is_as_wanted(Path(name), wanted):
             changed.append(name)
             if not module.check_mode:
-                write(Path(name), content, mode, owner)
+                write(module, Path(name), wanted)
     for name in module.params["absent"]:
         if Path(name).exists():
             changed.append(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from controller.testbeds.fog.folders import cache_folder, checkout
 from tests.support.fog import Fog
 from tests.support.services import eventually
 
-JOB = Path(__file__).with_name("flink_job") / "CountingJob.java"
+JOBS = Path(__file__).with_name("flink_job")
 
 
 def rest(fog: Fog, method: str, path: str, body: Any = None, jar: Path | None = None) -> Any:
@@ -40,23 +41,26 @@ def scale(fog: Fog, node: str, replicas: int) -> None:
     eventually(lambda: (node in taskmanagers(fog)) == bool(replicas), patience_s=120)
 
 
-def counting_job(folder: Path) -> Path:
-    """Compiled against the Flink that the testbed runs."""
-    flink = artifacts.store(checkout(), cache_folder()).folder("flink") / "pyflink/lib"
+def uploaded(fog: Fog, name: str, folder: Path) -> str:
+    """The JobManager's id of a job, compiled against the Flink and the connector that the testbed runs."""
+    shelf = artifacts.store(checkout(), cache_folder())
     javac = shutil.which("javac")
     assert javac is not None, "no Java compiler"
-    (dist,) = flink.glob("flink-dist-*.jar")
-    classes = folder / "classes"
-    subprocess.run(
-        [javac, "-proc:none", "--release", "17", "-cp", str(dist), "-d", str(classes), str(JOB)], check=True
-    )
-    jar = folder / "counting.jar"
-    subprocess.run(["jar", "cfe", str(jar), "CountingJob", "-C", str(classes), "."], check=True)
-    return jar
+    (dist,) = (shelf.folder("flink") / "pyflink/lib").glob("flink-dist-*.jar")
+    (kafka,) = shelf.folder("flink_connectors").glob("flink-sql-connector-kafka-*.jar")
+    classes, jar = folder / "classes", folder / f"{name}.jar"
+    options = ["-proc:none", "--release", "17", "-cp", f"{dist}:{kafka}", "-d", str(classes)]
+    subprocess.run([javac, *options, str(JOBS / f"{name}.java")], check=True)
+    subprocess.run(["jar", "cfe", str(jar), name, "-C", str(classes), "."], check=True)
+    return Path(rest(fog, "POST", "/jars/upload", jar=jar)["filename"]).name
 
 
-def start(fog: Fog, jar_id: str, parallelism: int = 1, savepoint: str | None = None) -> str:
-    body = {"parallelism": parallelism, **({"savepointPath": savepoint} if savepoint else {})}
+def start(fog: Fog, jar_id: str, arguments: Sequence[str] = (), savepoint: str | None = None) -> str:
+    body = {
+        "parallelism": 1,
+        "programArgsList": list(arguments),
+        **({"savepointPath": savepoint} if savepoint else {}),
+    }
     job = str(rest(fog, "POST", f"/jars/{jar_id}/run", body)["jobid"])
     eventually(lambda: all_run(fog, job), patience_s=120)
     return job

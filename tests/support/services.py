@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPConnection
 from typing import Any, TypeVar
@@ -15,7 +14,6 @@ from urllib.parse import urlencode
 
 from controller.testbeds.fog import namespaces
 from controller.testbeds.fog.broker import Broker
-from controller.testbeds.fog.folders import checkout
 from controller.testbeds.fog.objects import Key, ObjectStore
 from tests.support.fog import Fog
 
@@ -84,21 +82,6 @@ def eventually(look: Callable[[], T], patience_s: float = 60.0) -> T:
             assert seen, f"not within {patience_s:.0f} s"
             return seen
         time.sleep(0.2)
-
-
-@contextmanager
-def flink_metrics(fog: Fog, port: int = 19249) -> Iterator[None]:
-    """A job whose every figure is known, seen by Prometheus on fog1."""
-    address, script = fog.manifest.addresses["fog1"], "/run/flink_metrics.py"
-    write(fog, "fog1", script, (checkout() / "tests/support/flink_metrics.py").read_text())
-    fog.ask("fog1", f"systemd-run --quiet --unit=flink-metrics python3 {script} {address} {port}")
-    targets = f'[{{"targets": ["{address}:{port}"], "labels": {{"node": "fog1"}}}}]\n'
-    write(fog, "services1", "/etc/prometheus/fog/flink-test.yml", targets)
-    try:
-        yield
-    finally:
-        fog.ask("services1", "rm /etc/prometheus/fog/flink-test.yml")
-        fog.ask("fog1", f"systemctl stop flink-metrics; rm {script}")
 
 
 def write(fog: Fog, node: str, path: str, text: str) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.flink import all_run, counting_job, rest, scale, start, stop_with_savepoint, taskmanagers
+from tests.support.flink import all_run, rest, scale, start, stop_with_savepoint, taskmanagers, uploaded
 from tests.support.fog import Fog
 from tests.support.services import eventually, inside, object_store
 
@@ -18,8 +17,7 @@ pytestmark = pytest.mark.testbed
 @pytest.fixture(scope="module")
 def jar(fog: Fog, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The counting job's id at the JobManager."""
-    path = counting_job(tmp_path_factory.mktemp("job"))
-    return Path(rest(fog, "POST", "/jars/upload", jar=path)["filename"]).name
+    return uploaded(fog, "CountingJob", tmp_path_factory.mktemp("job"))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -91,3 +92,20 @@ def test_a_wrong_wish_stops_before_anything_is_touched(tmp_path: Path, variables
     assert done.returncode != 0
     assert words in " ".join(done.stdout.split())
     assert not (tmp_path / "local").exists()
+
+
+def test_a_python_without_fogscale_is_told_what_to_do(tmp_path: Path) -> None:
+    """Modules of ours run beside fogscale: here by the interpreter that this environment was made with."""
+    done = subprocess.run(
+        [
+            str(Path(sys.executable).parent / "ansible"), "localhost", "--module-name", "fog_artifacts",
+            "--args", f"names=kafka cache_folder={tmp_path}",
+            "--extra-vars", f"ansible_python_interpreter={sys.base_prefix}/bin/python3",
+        ],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env={**os.environ, "ANSIBLE_CONFIG": str(checkout() / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "fogscale is not installed beside Ansible" in done.stdout
+    assert "'make setup', then use .venv/bin" in done.stdout
+    assert "Traceback" not in done.stdout

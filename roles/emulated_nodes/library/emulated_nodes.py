@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fog import plain_errors
 
 DOCUMENTATION = """
 module: emulated_nodes
@@ -40,31 +41,28 @@ def main() -> None:
         },
         required_if=[("state", "present", ("rootfs", "nodes"))],
     )
-    try:
-        from controller.errors import FogscaleError
-        from controller.testbeds.fog.definition import Definition, EmulatedNode
-        from controller.testbeds.fog.nodes import bring_up, take_down
-        from controller.testbeds.fog.state import State
-    except ImportError as error:
-        module.fail_json(
-            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
-        )
+    with plain_errors(module):
+        run(module)
+
+
+def run(module: AnsibleModule) -> None:
+    from controller.testbeds.fog.definition import Definition, EmulatedNode
+    from controller.testbeds.fog.nodes import bring_up, take_down
+    from controller.testbeds.fog.state import State
+
     given = module.params
     state = State(Path(given["state_folder"]))
-    try:
-        if given["state"] == "absent":
-            module.exit_json(changed=take_down(state))
-        nodes = tuple(
-            EmulatedNode(str(node["name"]), str(node["address"]), float(node["cpus"]), int(node["memory_mb"]))
-            for node in given["nodes"]
-        )
-        definition = Definition(
-            nodes, given["rootfs"], given["network"], given["fabric"], tuple(given["own_folders"]),
-            given["shared_folders"],
-        )  # fmt: skip
-        outcome = bring_up(definition, state)
-    except FogscaleError as error:
-        module.fail_json(msg=str(error))
+    if given["state"] == "absent":
+        module.exit_json(changed=take_down(state))
+    nodes = tuple(
+        EmulatedNode(str(node["name"]), str(node["address"]), float(node["cpus"]), int(node["memory_mb"]))
+        for node in given["nodes"]
+    )
+    definition = Definition(
+        nodes, given["rootfs"], given["network"], given["fabric"], tuple(given["own_folders"]),
+        given["shared_folders"],
+    )  # fmt: skip
+    outcome = bring_up(definition, state)
     module.exit_json(
         changed=outcome.changed, started=outcome.started, stopped=outcome.stopped, limited=outcome.limited
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fog import plain_errors
 
 DOCUMENTATION = """
 module: emulated_rootfs
@@ -32,24 +33,21 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        from controller.errors import FogscaleError
-        from controller.testbeds.fog.rootfs import Recipe, ensure, packages_of
-    except ImportError as error:
-        module.fail_json(
-            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
-        )
+    with plain_errors(module):
+        run(module)
+
+
+def run(module: AnsibleModule) -> None:
+    from controller.testbeds.fog.rootfs import Recipe, ensure, packages_of
+
     given = module.params
-    try:
-        recipe = Recipe(
-            given["suite"], packages_of(given["packages"]), tuple(given["disabled_units"]), given["mirror"]
-        )
-        if module.check_mode:
-            folder = recipe.folder(Path(given["cache_folder"]))
-            module.exit_json(changed=not folder.is_dir(), folder=str(folder))
-        folder, built = ensure(recipe, Path(given["cache_folder"]))
-    except FogscaleError as error:
-        module.fail_json(msg=str(error))
+    recipe = Recipe(
+        given["suite"], packages_of(given["packages"]), tuple(given["disabled_units"]), given["mirror"]
+    )
+    if module.check_mode:
+        folder = recipe.folder(Path(given["cache_folder"]))
+        module.exit_json(changed=not folder.is_dir(), folder=str(folder))
+    folder, built = ensure(recipe, Path(given["cache_folder"]))
     module.exit_json(changed=built, folder=str(folder))
 
 

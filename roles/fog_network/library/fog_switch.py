@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fog import plain_errors
 
 DOCUMENTATION = """
 module: fog_switch
@@ -32,21 +33,18 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    try:
-        from controller.errors import FogscaleError
-        from controller.testbeds.fog.latency import set_round_trips
-        from controller.testbeds.fog.matrix import rtt_matrix
-        from controller.testbeds.fog.state import State
-    except ImportError as error:
-        module.fail_json(
-            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
-        )
+    with plain_errors(module):
+        run(module)
+
+
+def run(module: AnsibleModule) -> None:
+    from controller.testbeds.fog.latency import set_round_trips
+    from controller.testbeds.fog.matrix import rtt_matrix
+    from controller.testbeds.fog.state import State
+
     given = module.params
-    try:
-        matrix = rtt_matrix(given["rtt_ms"], given["nodes"], given["known_nodes"], given["rtt_max_ms"])
-        changed = set_round_trips(State(Path(given["state_folder"])), matrix, dry_run=module.check_mode)
-    except FogscaleError as error:
-        module.fail_json(msg=str(error))
+    matrix = rtt_matrix(given["rtt_ms"], given["nodes"], given["known_nodes"], given["rtt_max_ms"])
+    changed = set_round_trips(State(Path(given["state_folder"])), matrix, dry_run=module.check_mode)
     module.exit_json(changed=changed)
 
 

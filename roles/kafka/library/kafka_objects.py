@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fog import enter_network, exit_with_problems, plain_errors
 
 DOCUMENTATION = """
 module: kafka_objects
@@ -35,28 +34,19 @@ def main() -> None:
             "verify": {"type": "bool", "default": False},
         },
     )
-    try:
-        from controller.errors import FogscaleError
-        from controller.testbeds.fog import broker
-        from controller.testbeds.fog.namespaces import set_namespace
-        from controller.testbeds.fog.state import State
-    except ImportError as error:
-        module.fail_json(
-            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
-        )
+    with plain_errors(module):
+        run(module)
+
+
+def run(module: AnsibleModule) -> None:
+    from controller.testbeds.fog import broker
+
     given = module.params
     kafka = broker.Broker(given["bootstrap"], given["passwords"])
-    try:
-        if given["state_folder"]:
-            set_namespace(State(Path(given["state_folder"])).network())
-        if given["verify"]:
-            found = broker.problems(kafka, given["topics"], given["partitions"])
-            if found:
-                module.fail_json(msg="\n".join(found), problems=found)
-            module.exit_json(changed=False)
-        changes = broker.ensure(kafka, given["topics"], given["partitions"])
-    except FogscaleError as error:
-        module.fail_json(msg=str(error))
+    enter_network(given["state_folder"])
+    if given["verify"]:
+        exit_with_problems(module, broker.problems(kafka, given["topics"], given["partitions"]))
+    changes = broker.ensure(kafka, given["topics"], given["partitions"])
     module.exit_json(changed=bool(changes), changes=changes)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fog import plain_errors
 
 DOCUMENTATION = """
 module: kubernetes_pki
@@ -30,28 +31,25 @@ def main() -> None:
             "admin_kubeconfig": {"type": "path", "required": True},
         },
     )
-    try:
-        from controller.errors import FogscaleError
-        from controller.testbeds.fog.pki import Certificate, ensure, kubeconfig, write_private
-    except ImportError as error:
-        module.fail_json(
-            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
-        )
+    with plain_errors(module):
+        run(module)
+
+
+def run(module: AnsibleModule) -> None:
+    from controller.testbeds.fog.pki import Certificate, ensure, kubeconfig, write_private
+
     given = module.params
     folder = Path(given["folder"])
     wanted = [
         Certificate(each["name"], each["user"], each.get("group", ""), tuple(each.get("hosts", ())))
         for each in given["certificates"]
     ]
-    try:
-        made = ensure(folder, wanted)
-        for name in given["kubeconfigs"]:
-            if write_private(folder / f"{name}.kubeconfig", kubeconfig(folder, name, given["server"])):
-                made.append(f"{name}.kubeconfig")
-        if write_private(Path(given["admin_kubeconfig"]), kubeconfig(folder, "admin", given["server"])):
-            made.append("admin_kubeconfig")
-    except (FogscaleError, OSError) as error:
-        module.fail_json(msg=str(error))
+    made = ensure(folder, wanted)
+    for name in given["kubeconfigs"]:
+        if write_private(folder / f"{name}.kubeconfig", kubeconfig(folder, name, given["server"])):
+            made.append(f"{name}.kubeconfig")
+    if write_private(Path(given["admin_kubeconfig"]), kubeconfig(folder, "admin", given["server"])):
+        made.append("admin_kubeconfig")
     module.exit_json(changed=bool(made), made=made)
 
 

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.fog import enter_network, exit_with_problems, plain_errors
 
 DOCUMENTATION = """
 module: minio_objects
@@ -39,15 +38,13 @@ def main() -> None:
             "verify": {"type": "bool", "default": False},
         },
     )
-    try:
-        from controller.errors import FogscaleError
-        from controller.testbeds.fog import objects
-        from controller.testbeds.fog.namespaces import set_namespace
-        from controller.testbeds.fog.state import State
-    except ImportError as error:
-        module.fail_json(
-            msg=f"fogscale is not installed beside Ansible ({error}): 'make setup', then use .venv/bin"
-        )
+    with plain_errors(module):
+        run(module)
+
+
+def run(module: AnsibleModule) -> None:
+    from controller.testbeds.fog import objects
+
     given = module.params
     store = objects.ObjectStore(
         given["endpoint"],
@@ -55,17 +52,10 @@ def main() -> None:
         objects.Key(given["root_access"], given["root_secret"]),
         objects.Key(given["flink_access"], given["flink_secret"]),
     )
-    try:
-        if given["state_folder"]:
-            set_namespace(State(Path(given["state_folder"])).network())
-        if given["verify"]:
-            found = objects.problems(store)
-            if found:
-                module.fail_json(msg="\n".join(found), problems=found)
-            module.exit_json(changed=False)
-        changes = objects.ensure(store)
-    except FogscaleError as error:
-        module.fail_json(msg=str(error))
+    enter_network(given["state_folder"])
+    if given["verify"]:
+        exit_with_problems(module, objects.problems(store))
+    changes = objects.ensure(store)
     module.exit_json(changed=bool(changes), changes=changes)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[3]))  # the checkout, also where the package is not installed
 
-from controller.testbeds.fog.ports import port_conflicts
+from controller.testbeds.fog.baseline import as_values, look_script, node_problems
 
 
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"port_conflicts": port_conflicts}
+        return {"look_script": look_script, "node_look": as_values, "node_problems": node_problems}

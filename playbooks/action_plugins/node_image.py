@@ -1,0 +1,72 @@
+"""Action `node_image`: a container image from an archive on the node, imported once per content.
+
+    archive: the archive on the node
+    image: the name it is to have
+    key: changes with the archive's content
+    wait: false only begins; a later task that waits finds it done
+
+A unit of the node does it: it goes on while other things are done, even when Ansible is interrupted.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+
+STAMPS = "/var/lib/containerd/fogscale"  # remembers what was imported
+CONTAINERD = "ctr --namespace k8s.io"
+PATIENCE_S = 600
+
+
+def is_there(image: str, key: str) -> str:
+    return (
+        f"[ -e {STAMPS}/{shlex.quote(key)} ] && "
+        f"{CONTAINERD} images list --quiet | grep --quiet --line-regexp --fixed-strings {shlex.quote(image)}"
+    )
+
+
+def begin(archive: str, key: str, unit: str) -> str:
+    """Unless it was begun. containerd may just be starting."""
+    work = (
+        f"timeout 60 sh -c 'until {CONTAINERD} version > /dev/null; do sleep 1; done' && "
+        f"{CONTAINERD} images import {shlex.quote(archive)} && "
+        f"mkdir -p {STAMPS} && touch {STAMPS}/{shlex.quote(key)}"
+    )
+    return (
+        f"systemctl show --property=ActiveState {unit} | grep --quiet activating || "
+        f"systemd-run --quiet --collect --no-block --service-type=oneshot --unit={unit} "
+        f"sh -c {shlex.quote(work)}"
+    )
+
+
+def until_done(unit: str) -> str:
+    return (
+        f"for half_second in $(seq {2 * PATIENCE_S}); do "
+        f"systemctl show --property=ActiveState {unit} | grep --quiet activating || break; sleep 0.5; done"
+    )
+
+
+class ActionModule(ActionBase):
+    _VALID_ARGS = frozenset(("archive", "image", "key", "wait"))
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        given = self._task.args
+        look = is_there(given["image"], given["key"])
+        if self._low_level_execute_command(look)["rc"] == 0:
+            return {**result, "changed": False}
+        if self._task.check_mode:
+            return {**result, "changed": True}
+        unit = f"import-{given['key']}.service"
+        steps = begin(given["archive"], given["key"], unit)
+        if given.get("wait", True):
+            steps = f"{{ {steps}; }} && {{ {until_done(unit)}; }} && {look}"
+        if self._low_level_execute_command(steps)["rc"] != 0:
+            told = self._low_level_execute_command(
+                f"SYSTEMD_COLORS=0 journalctl --unit={unit} --lines=6 --output=cat"
+            )
+            words = " ".join(told["stdout"].split()) or "no reason given"
+            return {**result, "failed": True, "msg": f"{given['archive']} was not imported: {words}"}
+        return {**result, "changed": True}

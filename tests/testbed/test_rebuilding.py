@@ -1,0 +1,119 @@
+"""What a run of site.yml does where something was changed, is in the way, was removed or was interrupted."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.network import RttMatrix
+from controller.testbeds.fog.folders import checkout
+from controller.testbeds.fog.latency import set_round_trips
+from tests.support.fog import Fog
+from tests.support.services import eventually
+
+pytestmark = pytest.mark.testbed
+
+NODES = ("server1", "services1", "fog1")
+RESET = """\
+- hosts: fog1
+  gather_facts: false
+  vars_files: [{project}/playbooks/vars/cluster.yml]
+  tasks:
+    - ansible.builtin.include_role: {{name: kubernetes_upstream, tasks_from: reset}}
+"""
+# Whatever the role put on a node: files, processes (pods too), links, routes, rules.
+LEFT_OVER = """\
+ls -d /etc/kubernetes /etc/cni/net.d/10-fogscale.conflist 2>/dev/null
+ls -d /var/lib/kubelet/* /var/lib/containerd/* /var/lib/cni 2>/dev/null
+ls /etc/systemd/system | grep -E 'kube|pod-routes'
+pgrep --list-full 'kubernetes|containerd'
+ip -oneline link | grep cni
+ip route | grep -F 10.42.
+iptables-save | grep -E 'KUBE-|CNI-'
+mount | grep -E '/var/lib/kubelet/pods|/run/containerd/io'
+true
+"""
+
+
+def changed(output: str) -> dict[str, int]:
+    """Node → how many tasks changed something there."""
+    counts = re.findall(r"^(\w+) +: ok=\d+ +changed=(\d+)", output, re.MULTILINE)
+    return {name: int(count) for name, count in counts if int(count)}
+
+
+def is_ready(fog: Fog, node: str) -> bool:
+    path = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}'
+    return fog.kubectl("get", "node", node, f"--output={path}").stdout == "True"
+
+
+def test_what_was_changed_on_a_node_is_set_right_again(fog: Fog) -> None:
+    """A file gone, a mode too open, units stopped, another gone after a reboot, a strange line, latencies."""
+    fog.ask("fog1", "rm /etc/ssh/sshd_config.d/10-fogscale.conf; systemctl stop kubelet kube-proxy")
+    fog.ask("fog1", "sed -i '/services1/d' /etc/hosts")
+    fog.ask("services1", "chmod 644 /etc/minio/environment; systemctl disable --quiet kafka")
+    fog.ask("services1", "echo '# mine' >> /etc/prometheus/fog/rules.yml")
+    set_round_trips(fog.state, RttMatrix(NODES, ((0, 9, 9), (9, 0, 9), (9, 9, 0))))
+    changes = fog.fogscale("up")["changed"]
+    assert changes["server1"] == 1  # the round trips, which the first node stands for
+    assert changes["services1"] == 5  # MinIO's file, MinIO, Kafka, the rules, Prometheus
+    assert changes["fog1"] == 4  # names, sshd's file, sshd, the units
+    assert fog.fogscale("status")["healthy"]
+    assert fog.ask("fog1", "systemctl is-active kubelet kube-proxy").split() == ["active", "active"]
+    assert "passwordauthentication no" in fog.ask("fog1", "sshd -T")
+    assert fog.ask("fog1", "getent ahostsv4 services1").split()[0] == fog.manifest.addresses["services1"]
+    told = fog.ask(
+        "services1",
+        "cd /etc; stat -c %a minio/environment; systemctl is-enabled kafka; tail -1 prometheus/fog/rules.yml",
+    )
+    assert told.split("\n")[:2] == ["600", "enabled"]
+    assert "# mine" not in told
+    eventually(lambda: is_ready(fog, "fog1"))
+
+
+def test_a_port_in_other_hands_stops_the_run_before_it_changes_anything(fog: Fog) -> None:
+    fog.ask(
+        "services1",
+        "systemctl stop minio; systemd-run --quiet --unit=stranger python3 -m http.server 9000; "
+        "until ss -Hltn | grep -q :9000; do sleep 0.1; done",
+    )
+    try:
+        done = fog.playbook("site.yml", "-e", "fog_nodes=1")
+        assert done.returncode != 0
+        words = "services1: port 9000 is in use by python3: stop it, or give the service another port"
+        assert words in " ".join(done.stdout.split())
+        assert changed(done.stdout) == {}
+    finally:
+        fog.ask("services1", "systemctl stop stranger; systemctl start minio")
+
+
+def test_a_node_can_be_taken_out_of_the_cluster_twice_without_a_trace(fog: Fog, tmp_path: Path) -> None:
+    play = tmp_path / "reset.yml"
+    play.write_text(RESET.format(project=checkout()))
+    first = fog.playbook(str(play), "-e", "fog_nodes=1")
+    assert (first.returncode, changed(first.stdout)) == (0, {"fog1": 1}), first.stdout
+    assert fog.ask("fog1", LEFT_OVER) == ""
+    again = fog.playbook(str(play), "-e", "fog_nodes=1")
+    assert (again.returncode, changed(again.stdout)) == (0, {}), again.stdout
+    eventually(lambda: not is_ready(fog, "fog1"))
+
+
+def test_a_run_that_was_killed_is_finished_by_the_next(fog: Fog) -> None:
+    """fog1 has no cluster any more; the run that brings it back is killed once it has begun to."""
+    program = Path(sys.executable).parent / "ansible-playbook"
+    run = subprocess.Popen(
+        [str(program), "-i", "inventory/local", "site.yml", "-e", "fog_nodes=1"],
+        stdout=subprocess.PIPE, text=True, env=fog.environment, cwd=checkout(), start_new_session=True,
+    )  # fmt: skip
+    assert run.stdout is not None
+    next(line for line in run.stdout if "RUNNING HANDLER [kubernetes_upstream : Restart node]" in line)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    run.stdout.close()
+    assert "fog1" in fog.fogscale("up")["changed"]
+    assert is_ready(fog, "fog1")
