@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -67,3 +67,13 @@ def compared(
     seen = round_trips_ms(output)
     others = [name for name in (peers or wanted.names) if name != source]
     return [Measured(source, name, wanted(source, name), seen.get(addresses[name])) for name in others]
+
+
+def late_ones_again(
+    measured: list[Measured], look_longer: Callable[[list[str]], list[Measured]]
+) -> list[Measured]:
+    """A node that was busy for a moment answered late, which is not the network's fault; if it stays late, it
+    counts. Silence is not asked again: that was waited for."""
+    late = [pair.target for pair in measured if pair.measured_ms is not None and not pair.holds]
+    again = {pair.target: pair for pair in look_longer(late)} if late else {}
+    return [again.get(pair.target, pair) for pair in measured]

@@ -10,7 +10,7 @@ from typing import Any
 
 from controller.errors import FogscaleError
 from controller.testbeds.fog.manifest import Manifest, ManifestNode
-from controller.testbeds.fog.ping import Measured, compared, ping_script
+from controller.testbeds.fog.ping import Measured, compared, late_ones_again, ping_script
 from controller.testbeds.fog.probe import ask, listens, shell
 from controller.testbeds.fog.state import State
 
@@ -19,6 +19,7 @@ _FACTS = (
     "sed -nE 's/^MemTotal: +([0-9]+) kB/\\1/p' /proc/meminfo; systemctl is-system-running || true"
 )
 _MARK = "-- round trips --"
+LONG_LOOK_PINGS = 20
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,19 @@ def _probe(
     try:
         with shell(node, network) as client:
             told = ask(client, f"{_FACTS}; echo '{_MARK}'; {ping_script(others, pings)}")
+            facts, _, round_trips = told.partition(_MARK)
+            measured = compared(node.name, round_trips, wanted, addresses)
+
+            def look_longer(peers: list[str]) -> list[Measured]:
+                told = ask(client, ping_script((addresses[name] for name in peers), LONG_LOOK_PINGS))
+                return compared(node.name, told, wanted, addresses, peers)
+
+            measured = late_ones_again(measured, look_longer)
     except FogscaleError as error:
         return NodeStatus(node, str(error)), compared(node.name, "", wanted, addresses)
-    facts, _, round_trips = told.partition(_MARK)
     kernel, system, memory_kb, state = facts.split("\n")[:4]
     seen = NodeStatus(node, None, kernel, system, int(memory_kb) >> 10, state)
-    return seen, compared(node.name, round_trips, wanted, addresses)
+    return seen, measured
 
 
 def _services(manifest: Manifest, network: Path | None) -> tuple[ServiceStatus, ...]:

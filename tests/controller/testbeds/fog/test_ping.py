@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from controller.network import RttMatrix
-from controller.testbeds.fog.ping import Measured, compared, ping_script, round_trips_ms
+from controller.testbeds.fog.ping import Measured, compared, late_ones_again, ping_script, round_trips_ms
 
 OUTPUT = """\
 PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.
@@ -56,3 +56,26 @@ def test_a_pair_holds_within_a_millisecond_or_three_per_cent(
 def test_the_script_is_one_a_shell_understands() -> None:
     for addresses in ([], ["10.0.0.2", "10.0.0.3"]):
         subprocess.run(["sh", "-n", "-c", ping_script(addresses)], check=True)
+
+
+@pytest.mark.parametrize(("seen_longer_ms", "holds"), [(0.4, True), (1.6, False)])
+def test_only_late_pairs_are_looked_at_again_and_longer(seen_longer_ms: float, holds: bool) -> None:
+    """Busy for a moment, or for long; what was in time or silent stays as it was."""
+    fine, silent = Measured("a", "b", 50, 50.2), Measured("a", "d", 5, None)
+    asked: list[list[str]] = []
+
+    def look_longer(peers: list[str]) -> list[Measured]:
+        asked.append(peers)
+        return [Measured("a", "c", 0, seen_longer_ms)]
+
+    found = late_ones_again([fine, Measured("a", "c", 0, 1.6), silent], look_longer)
+    assert asked == [["c"]]
+    assert found == [fine, Measured("a", "c", 0, seen_longer_ms), silent]
+    assert found[1].holds is holds
+
+
+def test_nobody_is_asked_again_where_all_is_in_time() -> None:
+    def never(_peers: list[str]) -> list[Measured]:
+        raise AssertionError
+
+    assert late_ones_again([Measured("a", "b", 50, 50.2)], never) == [Measured("a", "b", 50, 50.2)]
