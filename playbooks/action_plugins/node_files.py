@@ -7,7 +7,7 @@ import hashlib
 import os
 import pwd
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ansible.plugins.action import ActionBase
@@ -22,7 +22,7 @@ def whole(value: str | Mapping[str, Any], owner: str) -> dict[str, str]:
 def question(files: Mapping[str, Any], absent: Sequence[str]) -> str:
     paths, unwanted = (" ".join(map(shlex.quote, names)) for names in (files, absent))
     return (
-        f"stat --format='%a %U %n' -- {paths} 2>/dev/null; sha256sum -- {paths} 2>/dev/null; "
+        f"stat --format='%a %U %n' -- {paths} 2>/dev/null; sha256sum -- {paths} 2>/dev/null </dev/null; "
         f'for path in {unwanted}; do [ ! -e "$path" ] || echo "unwanted $path"; done; true'
     )
 
@@ -31,6 +31,10 @@ def answer(files: Mapping[str, Mapping[str, str]]) -> set[str]:
     """The lines that a node prints where every file is as wanted."""
     sums = {f"{hashlib.sha256(file['content'].encode()).hexdigest()}  {path}" for path, file in files.items()}
     return sums | {f"{int(file['mode'], 8):o} {file['owner']} {path}" for path, file in files.items()}
+
+
+def is_as_wanted(files: Mapping[str, Mapping[str, str]], lines: Collection[str]) -> bool:
+    return answer(files) <= set(lines) and not any(line.startswith("unwanted ") for line in lines)
 
 
 class ActionModule(ActionBase):
@@ -43,8 +47,7 @@ class ActionModule(ActionBase):
         files = {path: whole(value, owner) for path, value in self._task.args["files"].items()}
         absent = self._task.args.get("absent") or []
         told = self._low_level_execute_command(question(files, absent))
-        lines = {line.rstrip() for line in told["stdout_lines"]}
-        if answer(files) <= lines and not any(line.startswith("unwanted ") for line in lines):
+        if is_as_wanted(files, [line.rstrip() for line in told["stdout_lines"]]):
             return {**result, "changed": False, "paths": []}
         given = {"files": files, "absent": absent}
         return {**result, **self._execute_module("node_files", given, task_vars=task_vars)}

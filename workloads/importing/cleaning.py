@@ -28,10 +28,9 @@ from workloads.importing.reasons import (
     Numbers,
     first_reasons,
 )
-from workloads.importing.survey import DAY_S, MINUTE_S, Span
+from workloads.importing.survey import DAY_S, MINUTE_S, SECOND_US, Span
 
 EARTH_RADIUS_MILES = 3958.8
-SECOND_US = 1_000_000
 
 _LONGITUDE_COLUMNS = ("pickup_longitude", "dropoff_longitude")
 _LATITUDE_COLUMNS = ("pickup_latitude", "dropoff_latitude")

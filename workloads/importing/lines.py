@@ -17,9 +17,7 @@ from workloads.importing.streams import CHUNK_BYTES, Gunzip, Part
 
 PART_BYTES = 32 << 20
 SAMPLE_CHUNK_BYTES = 1 << 16
-LONGEST_LINE_BYTES = (
-    CHUNK_BYTES  # what has no line end for so long is no text: it goes to quarantine in pieces
-)
+LONGEST_LINE_BYTES = CHUNK_BYTES  # what has no end for so long is no text: it is quarantined in pieces
 
 
 class Lines(NamedTuple):

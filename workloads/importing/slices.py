@@ -26,7 +26,7 @@ from workloads.importing.reasons import DUPLICATE, NUMBER_OF, Flags, in_words, i
 from workloads.importing.rows import Rows
 from workloads.importing.sources import Source
 from workloads.importing.streams import Part
-from workloads.importing.survey import MINUTE_S, Slicing, Span
+from workloads.importing.survey import MINUTE_S, SECOND_US, Slicing, Span
 
 BLOCK_BYTES = 16 << 20  # of columns, before they are cut
 ROW_GROUP_ROWS = 1 << 17  # read as a whole when the trace is replayed
@@ -135,7 +135,7 @@ def _event_s(table: pa.Table, source: Source) -> tuple[IntArray, Flags]:
     times = table[source.time]
     numbers = filled(times.cast(pa.int64())).to_numpy()
     if pa.types.is_timestamp(times.type):
-        numbers = numbers // 1_000_000
+        numbers = numbers // SECOND_US
     return numbers, times.is_null().to_numpy()
 
 
@@ -298,7 +298,7 @@ def _write_file(table: pa.Table, path: Path) -> None:
 
 def quoted(part: Part, source: Source, folder: str) -> Batches:
     """Writes the duplicates of one part to the quarantine, now with their raw form."""
-    found = pq.read_table(Path(folder) / "duplicates", filters=_within(part))
+    found = pq.read_table(Path(folder) / DUPLICATES, filters=_within(part))
     if not found.num_rows:
         return
     found = found.sort_by("position")

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+SECOND_US = 1_000_000
 MINUTE_S = 60
 DAY_S = 86_400
 LEAST_SHARE = 0.01  # of a file's rows in a month or a day for that to be part of the file's span

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from workloads.importing.reasons import HALF_RECORD, NUMBER_OF
 from workloads.importing.rows import Rows
 from workloads.importing.streams import CHUNK_BYTES, Gunzip, Part
+from workloads.importing.survey import SECOND_US
 
 RECORD_BYTES = 20
 PART_BYTES = 32 << 20
@@ -89,7 +90,7 @@ def decoded(records: pa.Table) -> pa.Table:
     stamp_s = pc.fill_null(records["stamp_s"], 0).to_numpy()
     size = pc.fill_null(records["size"], _NO_SIZE).to_numpy()
     codes = {name: pc.fill_null(records[name], 255).to_numpy() for name in _PACKED}
-    event_us = stamp_s * np.int64(1_000_000)
+    event_us = stamp_s * np.int64(SECOND_US)
     columns = {
         "event_time": pa.array(event_us.view("datetime64[us]"), mask=records["stamp_s"].is_null().to_numpy()),
         "client": records["client"],

@@ -16,6 +16,7 @@ class Look:
     hostname: str
     memory_mb: int
     swap_mb: int
+    swap_at_boot: bool
     limits_memory: bool  # of containers: a Raspberry Pi's kernel does so only when told
     listening: str | None  # as `ss -Hltnp` prints it; None: there is no ss
     packages: tuple[str, ...]  # of those asked for
@@ -29,6 +30,7 @@ def look_script(packages: Sequence[str], boot_files: Sequence[str]) -> str:
     return (
         'echo "architecture $(uname -m)"; echo "hostname $(hostname)"; '
         "sed -nE 's/^(Mem|Swap)Total: *([0-9]+) kB/\\1_kb \\2/p' /proc/meminfo; "
+        "grep -qsE '^[^#]\\S*\\s+\\S+\\s+swap\\s' /etc/fstab && echo 'swap_at_boot'; "
         "grep -qE '^memory\\s+[0-9]+\\s+[0-9]+\\s+1$' /proc/cgroups && echo 'limits memory'; "
         "command -v ss > /dev/null && { echo ss; ss -Hltnp | sed 's/^/listening /'; }; "
         f"dpkg-query --show --showformat '${{db:Status-Status}} ${{Package}}\\n' {names} 2>/dev/null; "
@@ -47,6 +49,7 @@ def look(answer: str) -> Look:
         hostname=told["hostname"][0],
         memory_mb=int(told["Mem_kb"][0]) // 1024,
         swap_mb=int(told["Swap_kb"][0]) // 1024,
+        swap_at_boot="swap_at_boot" in told,
         limits_memory="limits" in told,
         listening="\n".join(told.get("listening", [])) if "ss" in told else None,
         packages=tuple(told.get("installed", [])),

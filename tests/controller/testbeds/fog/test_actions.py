@@ -35,8 +35,7 @@ def as_wanted(files: dict[str, Any], absent: list[str]) -> bool:
     }
     question = node_files.question(whole, absent)
     told = subprocess.run(["sh", "-c", question], capture_output=True, text=True, check=True).stdout
-    lines = set(told.splitlines())
-    return node_files.answer(whole) <= lines and not any(line.startswith("unwanted ") for line in lines)
+    return bool(node_files.is_as_wanted(whole, told.splitlines()))
 
 
 def test_a_file_that_differs_in_any_way_is_noticed(tmp_path: Path) -> None:

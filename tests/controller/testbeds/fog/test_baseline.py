@@ -51,6 +51,16 @@ def test_playbooks_get_plain_values() -> None:
     assert as_values(ANSWER)["memory_mb"] == 4096
 
 
+def test_swap_that_comes_back_with_the_next_boot_is_noticed() -> None:
+    assert not look(ANSWER).swap_at_boot
+    assert look(ANSWER + "swap_at_boot\n").swap_at_boot
+    table = Path("/etc/fstab")
+    text = table.read_text() if table.exists() else ""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    told = subprocess.run(["sh", "-c", look_script([], [])], capture_output=True, text=True, check=True)
+    assert look(told.stdout).swap_at_boot == any(line.split()[2:3] == ["swap"] for line in lines)
+
+
 def test_a_node_as_it_should_be_has_no_problem() -> None:
     assert problems(ANSWER) == []
     assert problems(ANSWER, {9092: ["java"]}) == []
