@@ -63,10 +63,9 @@ def taxi(folder: Path, rows: int = TAXI_ROWS) -> dict[str, Any]:
         "warm": warm,
         "in_a_fresh_session": cold,
         "rows_per_s": rows / warm["import_taxi"]["wall_s"],
-        "import_to_count": _ratios(warm, "import_taxi", "count"),
+        "import_to_count": _judged(_ratios(warm, "import_taxi", "count")),
         "floor_to_count": _ratios(warm, "parse_and_write", "count"),
-        "fresh_import_to_count": _ratios(cold, "import_taxi", "count"),
-        "target": MOST_TIMES,
+        "fresh_import_to_count": _judged(_ratios(cold, "import_taxi", "count")),
     }
 
 
@@ -75,7 +74,7 @@ def worldcup98(folder: Path) -> dict[str, Any]:
     write_log(plain, LOG_RECORDS)
     with plain.open("rb") as file:
         zipped.write_bytes(gzip.compress(file.read(ZIPPED_RECORDS * _RECORD.itemsize), 6))
-    found: dict[str, Any] = {"target": MOST_TIMES}
+    found: dict[str, Any] = {}
     for path, records in ((plain, LOG_RECORDS), (zipped, ZIPPED_RECORDS)):
         names = ["fromfile", "native", "read_log", "import_log", "native_and_write"]
         warm = _turns([names], path, warm_ups=1)
@@ -83,7 +82,7 @@ def worldcup98(folder: Path) -> dict[str, Any]:
             "records": records,
             "warm": warm,
             "records_per_s": records / warm["import_log"]["wall_s"],
-            "read_to_fromfile": _ratios(warm, "read_log", "fromfile"),
+            "read_to_fromfile": _judged(_ratios(warm, "read_log", "fromfile")),
             "read_to_fromfile_and_native_columns": _ratios(warm, "read_log", "native"),
             "import_to_fromfile_and_native_columns": _ratios(warm, "import_log", "native"),
             "import_to_floor": _ratios(warm, "import_log", "native_and_write"),
@@ -113,6 +112,12 @@ def _turns(sessions: list[list[str]], path: Path, warm_ups: int) -> dict[str, Me
 
 def _ratios(measured: dict[str, Measured], ours: str, theirs: str) -> Measured:
     return {key: measured[ours][key] / measured[theirs][key] for key in ("wall_s", "cpu_s")}
+
+
+def _judged(ratios: Measured) -> dict[str, Any]:
+    """With the target beside it, on the clock, and whether it was met."""
+    verdict = "met" if ratios["wall_s"] <= MOST_TIMES else "missed"
+    return {**ratios, "target": f"at most {MOST_TIMES:g} on the clock: {verdict}"}
 
 
 # Measurements in a process of their own
@@ -145,6 +150,8 @@ def measure(what: list[str], path: str, warm_ups: int, rounds: int) -> None:
         "import_log": lambda: _import(spark, "worldcup98", path),
         "native_and_write": lambda: _native_and_write(path),
     }
+    if "read_log" in what and (found := actions["read_log"]()) != len(_records(path)):
+        raise RuntimeError(f"{found} records were read")  # one that stops early looks fast
     for _ in range(warm_ups):
         for name in what:
             actions[name]()
@@ -202,8 +209,8 @@ def _import(spark: Any, kind: str, path: str) -> None:
     import_trace(spark, source, kind, Path(path).parent / "trace", True, lambda _stage: None)
 
 
-def _read_log(spark: Any, path: str) -> None:
-    """Every record to native columns in Spark's tasks, and none left out: one that stops early looks fast."""
+def _read_log(spark: Any, path: str) -> int:
+    """Every record to native columns in Spark's tasks; how many there were."""
     from workloads.importing.sources import worldcup_source
 
     source = worldcup_source([Path(path)])
@@ -216,9 +223,7 @@ def _read_log(spark: Any, path: str) -> None:
 
     parts = len(source.parts)
     tasks = spark.range(0, parts, 1, parts).mapInArrow(read, "rows long")
-    found = sum(row.rows for row in tasks.collect())
-    if found != len(_records(path)):
-        raise RuntimeError(f"{found} records were read")
+    return sum(row.rows for row in tasks.collect())
 
 
 # The process and its children

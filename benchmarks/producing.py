@@ -1,7 +1,8 @@
 """`python -m benchmarks.producing`: the producer against Kafka's own, and how exactly it keeps a rate.
 
 Both producers and the broker share the cores of this machine. Rounds alternate, and what counts is the median
-of the ratios within a round; the rate is counted by the clock of the broker (LogAppendTime).
+of the ratios within a round. A rate is counted twice: when the producer handed records over, and when they
+were appended, by the clock of the broker (LogAppendTime), which adds the broker's own pauses.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 from statistics import median
 from time import monotonic
@@ -30,7 +32,9 @@ from workloads.records.registry import create
 
 RECORDS = 600_000
 ROUNDS = 5
+RATE_ROUNDS, RATE_S = 3, 12
 PARTITIONS = 4
+BROKER_HEAP_MB = 1024  # Kafka's own default; a small one pauses for 50 ms at a time
 SPEED_TARGET = 0.8  # × Kafka's own
 RATE_TARGETS = {"1,000/s": 0.01, "80 % of the maximum": 0.02}
 
@@ -46,15 +50,14 @@ SAME_SETTINGS = (
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder)) as broker:
-        speed = against_kafkas_own(broker, Path(folder))
-        most_per_s = sustained_per_s(broker, speed["ours_per_s"])
+    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder), BROKER_HEAP_MB) as broker:
         results = {
-            "speed": speed,
-            "sustained_per_s": most_per_s,
+            "speed": against_kafkas_own(broker, Path(folder)),
             "rate": {
-                "1,000/s": rate_accuracy(broker, 1000),
-                "80 % of the maximum": rate_accuracy(broker, round(0.8 * most_per_s)),
+                "1,000/s": [rate_accuracy(broker, "slow", 1000)],
+                "80 % of the maximum": [
+                    at_80_percent_of_the_maximum(broker, number) for number in range(RATE_ROUNDS)
+                ],
             },
             "rendering_us": rendering_us(),
         }
@@ -92,34 +95,50 @@ def against_kafkas_own(broker: Broker, folder: Path) -> dict[str, Any]:
     }
 
 
-def sustained_per_s(broker: Broker, burst_per_s: float, seconds: int = 6) -> float:
-    """What the broker appends in a second when twice as much as possible is due for long: a burst is faster,
-    since the machine puts off part of its work, such as writing to disk."""
-    topic = broker.create_topic("sustained", PARTITIONS, message_timestamp_type="LogAppendTime")
-    task = _task(topic, [round(2 * burst_per_s)] * seconds)
+def at_80_percent_of_the_maximum(broker: Broker, number: int) -> dict[str, Any]:
+    """The maximum is measured just before, since that of a shared machine changes within a minute."""
+    most_per_s = sustained_per_s(broker, f"sustained-{number}")
+    measured = rate_accuracy(broker, f"rate-{number}", round(0.8 * most_per_s))
+    print(f"{measured['rate_per_s']:,}/s of {most_per_s:,.0f}/s: {_errors(measured)}", file=sys.stderr)
+    return {"sustained_per_s": most_per_s, **measured}
+
+
+def sustained_per_s(broker: Broker, name: str) -> float:
+    """What is appended in every second while far more is due, for at least as long as the rate is to be kept:
+    that of the slowest second, since a rate that is wanted in each second cannot be more. The first second
+    and the last are not whole ones."""
+    topic = broker.create_topic(name, PARTITIONS, message_timestamp_type="LogAppendTime")
+    task = _task(topic, [RECORDS] * RATE_S)
     outcome = _send(broker, task, processes_for(task))
-    appended = np.bincount(_append_seconds(broker, topic, outcome))
-    return float(np.median(appended[2:-1]))
+    return float(np.bincount(_append_seconds(broker, topic, outcome))[1:-1].min())
 
 
-def rate_accuracy(broker: Broker, rate_per_s: int, seconds: int = 12) -> dict[str, float]:
-    """How far the records that the broker appends in a second are from those due in it.
+def rate_accuracy(broker: Broker, name: str, rate_per_s: int) -> dict[str, Any]:
+    """How far, in each second, the records handed over and those appended are from those due in it.
 
     The first second, in which records only begin to be under way, is left out.
     """
-    topic = broker.create_topic(f"rate-{rate_per_s}", PARTITIONS, message_timestamp_type="LogAppendTime")
-    task = _task(topic, [rate_per_s] * seconds)
+    topic = broker.create_topic(name, PARTITIONS, message_timestamp_type="LogAppendTime")
+    task = _task(topic, [rate_per_s] * RATE_S)
     outcome = _send(broker, task, processes_for(task))
-    appended = np.bincount(_append_seconds(broker, topic, outcome), minlength=seconds)[1:seconds]
-    error = np.abs(appended - rate_per_s) / rate_per_s
-    clean = judge("bench", read(broker.bootstrap, topic).runs["bench"], range(rate_per_s * seconds)).clean
+    sent = sum((Counter(tally.sent_per_s) for tally in outcome.tallies), Counter[int]())
+    appended = np.bincount(_append_seconds(broker, topic, outcome), minlength=RATE_S)
+    counted = range(1, RATE_S)
+    clean = judge("bench", read(broker.bootstrap, topic).runs["bench"], range(rate_per_s * RATE_S)).clean
     return {
         "rate_per_s": rate_per_s,
-        "median_error": float(np.median(error)),
-        "max_error": float(error.max()),
-        "mean_error": float(abs(appended.mean() - rate_per_s) / rate_per_s),
+        "sent_error": [abs(sent[second] / rate_per_s - 1) for second in counted],
+        "appended_error": [abs(float(appended[second]) / rate_per_s - 1) for second in counted],
         "clean": clean,
     }
+
+
+def _errors(*measured: dict[str, Any]) -> str:
+    def text(name: str) -> str:
+        errors = [error for one in measured for error in one[f"{name}_error"]]
+        return f"{name}: median {median(errors):.2%}, largest {max(errors):.2%}"
+
+    return f"{text('sent')}; {text('appended')}"
 
 
 def rendering_us() -> float:
@@ -176,6 +195,10 @@ def _append_seconds(broker: Broker, topic: str, outcome: Outcome) -> np.ndarray:
     return np.maximum((np.array(stamps_ms) - outcome.start.zero_ms) // 1000, 0).astype(int)
 
 
+def _verdict(target: str, is_met: bool) -> str:
+    return f"{target}: {'met' if is_met else 'missed'}"
+
+
 def show(results: dict[str, Any]) -> None:
     speed = results["speed"]
     table = Table(title="the producer, side by side", header_style="bold")
@@ -184,19 +207,18 @@ def show(results: dict[str, Any]) -> None:
     table.add_row(
         f"{speed['records']:,} taxi rides, {speed['processes']} processes, against kafka-producer-perf-test",
         f"{speed['ratio']:.2f} × ({speed['ours_per_s']:,.0f}/s, {speed['kafkas_own_per_s']:,.0f}/s)",
-        f"≥ {SPEED_TARGET} ×",
+        _verdict(f"≥ {SPEED_TARGET} ×", speed["ratio"] >= SPEED_TARGET),
     )
     table.add_row(
         "… in one process", f"{speed['one_process_ratio']:.2f} × ({speed['one_process_per_s']:,.0f}/s)", ""
     )
-    table.add_row("the most it sends for long", f"{results['sustained_per_s']:,.0f}/s", "")
     for name, target in RATE_TARGETS.items():
-        rate = results["rate"][name]
-        table.add_row(
-            f"{name} ({rate['rate_per_s']:,}/s): error per second",
-            f"median {rate['median_error']:.2%}, largest {rate['max_error']:.2%}",
-            f"≤ {target:.0%}",
-        )
+        rounds = results["rate"][name]
+        rates = ", ".join(f"{one['rate_per_s']:,}/s" for one in rounds)
+        largest = max(error for one in rounds for error in one["sent_error"])
+        verdict = _verdict(f"≤ {target:.0%} handed over", largest <= target)
+        table.add_row(f"{name} ({rates}): error per second", _errors(*rounds), verdict)
+        assert all(one["clean"] for one in rounds), "records were lost, doubled or out of order"
     table.add_row("rendering a taxi ride and its header", f"{results['rendering_us']:.1f} µs", "")
     Console().print(table)
 

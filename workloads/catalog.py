@@ -32,10 +32,6 @@ def definitions(package: ModuleType = workloads.traces) -> dict[str, Definition]
 
 def load(name_or_path: str, /, **parameters: Any) -> Workload:
     """The workload of that name, or the profile in a CSV file."""
-    if name_or_path.lower().endswith(".csv"):
-        if parameters:
-            raise FogscaleError(f"{name_or_path}: a CSV takes no parameters, but got {', '.join(parameters)}")
-        return csv_workload.load(path=name_or_path)
     if (Path(name_or_path) / "trace.json").is_file():
         from workloads.importing.trace import trace_workload  # Arrow is heavy
 
@@ -44,6 +40,10 @@ def load(name_or_path: str, /, **parameters: Any) -> Workload:
                 f"{name_or_path}: a trace takes no parameters, but got {', '.join(parameters)}"
             )
         return trace_workload(name_or_path)
+    if name_or_path.lower().endswith(".csv"):
+        if parameters:
+            raise FogscaleError(f"{name_or_path}: a CSV takes no parameters, but got {', '.join(parameters)}")
+        return csv_workload.load(path=name_or_path)
     known = definitions()
     if name_or_path not in known:
         message = unknown("workload", name_or_path, known)

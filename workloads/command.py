@@ -14,7 +14,7 @@ from rich.text import Text
 from controller.console import Json, out
 from controller.errors import FogscaleError
 from workloads import catalog
-from workloads.replay import replay_span_s
+from workloads.replay import peak_rate_per_s, replay_span_s
 from workloads.workload import Definition, Workload
 
 workloads_app = typer.Typer(help="Workloads: what they are, how fast they run, how they look.")
@@ -96,7 +96,7 @@ def facts(workload: Workload) -> dict[str, Any]:
         "span_s": replay_span_s(profile, replay),
         "records": profile.total_records * replay.copies * replay.scale,
         "mean_per_s": profile.mean_per_s * factor,
-        "peak_per_s": profile.peak_per_s * factor,
+        "peak_per_s": peak_rate_per_s(profile, replay),
         "speed": replay.speed,
         "copies": replay.copies,
         "scale": replay.scale,

@@ -44,6 +44,14 @@ def replay_span_s(profile: RateProfile, settings: ReplaySettings) -> float:
     return profile.span_s / settings.speed
 
 
+def peak_rate_per_s(profile: RateProfile, settings: ReplaySettings) -> float:
+    """The highest rate over one replay second, or over one step of the trace where that is longer, copies
+    included. Of a sparse trace, the busiest step alone would be far above what arrives in any second."""
+    if profile.step_s >= settings.speed:
+        return profile.peak_per_s * settings.speed * settings.copies * settings.scale
+    return float(offered_rate_per_s(profile, settings, 1.0).max())
+
+
 def offered_rate_per_s(profile: RateProfile, settings: ReplaySettings, step_s: float) -> FloatArray:
     """The expected arrivals per replay second in each step, copies included.
 

@@ -23,6 +23,7 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError, validate_call
 
 from controller.errors import FogscaleError, unknown
+from workloads.excerpts import Excerpt
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings
 
@@ -33,8 +34,9 @@ class Workload:
 
     profile: RateProfile  # of all records together
     replay: ReplaySettings = field(default_factory=ReplaySettings)
-    records: str = "taxi_ride"  # the format its records have unless told otherwise: workloads/records/
+    records: str | None = "taxi_ride"  # the format unless told otherwise; None where its parts have several
     inputs: Mapping[str, RateProfile] = field(default_factory=dict)  # by operator
+    excerpts: tuple[Excerpt, ...] = ()  # the rows of imported traces that its records are
 
     def __post_init__(self) -> None:
         for operator, profile in self.inputs.items():

@@ -54,6 +54,8 @@ broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 """
 
+_COLLECTOR = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")  # as Kafka's own scripts start it
+
 _LOGGING = """\
 rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
@@ -88,8 +90,9 @@ def java_command(main_class: str, heap_mb: int = 256, *options: str) -> list[str
 class Broker:
     """One broker that keeps its address and its data when it is stopped, killed and started again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, heap_mb: int = 256) -> None:
         self.folder = folder
+        self.heap_mb = heap_mb
         self.port, self.controller_port = _free_ports(2)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -118,8 +121,8 @@ class Broker:
 
     def start(self, wait: bool = True) -> None:
         """Starts the broker, and waits until it answers a client unless told not to."""
-        collector = ("-Xms256m", "-XX:+UseG1GC", f"-Dlog4j2.configurationFile={self._logging}")
-        command = java_command("kafka.Kafka", 256, *collector)
+        options = (f"-Xms{self.heap_mb}m", *_COLLECTOR, f"-Dlog4j2.configurationFile={self._logging}")
+        command = java_command("kafka.Kafka", self.heap_mb, *options)
         guarded = [sys.executable, "-c", _DIE_WITH_PARENT, str(os.getpid()), *command, str(self._properties)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(guarded, stdout=log, stderr=log, stdin=subprocess.DEVNULL)

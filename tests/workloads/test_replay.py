@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from controller.errors import FogscaleError
 from workloads.catalog import load
 from workloads.profile import RateProfile
-from workloads.replay import ReplaySettings, arrivals, offered_rate_per_s, replay_span_s
+from workloads.replay import ReplaySettings, arrivals, offered_rate_per_s, peak_rate_per_s, replay_span_s
 
 TAXI = load("taxi").profile
 FLAT = RateProfile("flat", "written by the test", np.full(100, 600.0), 60.0)  # 10 records/s for 100 minutes
@@ -16,6 +16,22 @@ FLAT = RateProfile("flat", "written by the test", np.full(100, 600.0), 60.0)  # 
 
 def draw(profile, step_s=1.0, seed=7, **replay):
     return arrivals(profile, ReplaySettings(**replay), step_s, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(
+    ("counts", "step_s", "peak_per_s"),
+    [
+        pytest.param([6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1] + [0] * 9, 1.0, 9, id="a second among empty ones"),
+        pytest.param([4] * 20, 1.0, 60, id="evenly"),
+        pytest.param([20, 40], 20.0, 30, id="steps longer than a second of the replay"),
+    ],
+)
+def test_the_peak_is_what_arrives_in_one_second_of_the_replay(counts, step_s, peak_per_s):
+    """Ten seconds of the trace, three copies, of half of the records."""
+    profile = RateProfile("sparse", "written by the test", np.array(counts, dtype=float), step_s)
+    replay = ReplaySettings(speed=10, copies=3, scale=0.5)
+    assert peak_rate_per_s(profile, replay) == pytest.approx(peak_per_s)
+    assert offered_rate_per_s(profile, replay, 1.0).max() == pytest.approx(peak_per_s)
 
 
 def test_total_is_within_poisson_bounds():

@@ -155,19 +155,22 @@ def timed_trips(trips: pa.Table, rounded: frozenset[str]) -> pa.Table:
 def timed_rides(rides: pa.Table, rounded: frozenset[str]) -> pa.Table:
     """As for trips, but START and END are events of their own, and both move by a hash of the ride.
 
-    A START on a full minute moves even if by chance, since it does not know its END; an END then stays, but
-    must still come after.
+    A START on a full minute moves even if by chance, since it does not know its END; an END then stays, or
+    follows it a second later: hence 0..58 s, so that both are still within their minute.
     """
     pickup, dropoff = rides["pickup_time"], rides["dropoff_time"]
     if not rounded:
         return _timed(rides, pc.coalesce(dropoff, pickup), np.zeros(rides.num_rows, np.int32))
     by_ride = mixed([filled(rides["ride_id"]).to_numpy()])
-    spread_s = _shift_s(by_ride, whole_minute(rides))
-    start_us = micros(pickup) + _shift_s(by_ride, _is_full(micros(pickup))) * np.int64(SECOND_US)
-    end_us = micros(dropoff) + spread_s * np.int64(SECOND_US)
+    pickup_us, dropoff_us = micros(pickup), micros(dropoff)
+    start_us = pickup_us + _shift_s(by_ride, _is_full(pickup_us), MINUTE_S - 1) * np.int64(SECOND_US)
+    end_us = dropoff_us + _shift_s(by_ride, whole_minute(rides), MINUTE_S - 1) * np.int64(SECOND_US)
     is_start = pc.fill_null(rides["is_start"], True).to_numpy()
     # Where the drop-off is not after the pick-up, the row is dropped anyway.
-    event_us = np.where(is_start, start_us, np.maximum(end_us, start_us + SECOND_US))
+    event_us = np.where(
+        is_start | (dropoff_us <= pickup_us), start_us, np.maximum(end_us, start_us + SECOND_US)
+    )
+    spread_s = ((event_us - np.where(is_start, pickup_us, dropoff_us)) // SECOND_US).astype(np.int32)
     return _timed(rides, _stamps(event_us, _is_missing(pickup) if pickup.null_count else None), spread_s)
 
 
@@ -191,8 +194,8 @@ def _is_of(trips: pa.Table, some: frozenset[str]) -> Flags:
     return flags
 
 
-def _shift_s(hashes: Hashes, is_moved: Flags) -> npt.NDArray[np.int32]:
-    shift: npt.NDArray[np.int32] = np.where(is_moved, hashes % np.uint64(MINUTE_S), 0).astype(np.int32)
+def _shift_s(hashes: Hashes, is_moved: Flags, within_s: int = MINUTE_S) -> npt.NDArray[np.int32]:
+    shift: npt.NDArray[np.int32] = np.where(is_moved, hashes % np.uint64(within_s), 0).astype(np.int32)
     return shift
 
 

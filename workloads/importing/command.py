@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from controller.console import Json, err, out, spark_session
+from controller.console import Json, err, if_interrupted, out, spark_session
 from controller.errors import FogscaleError
 
 trace_app = typer.Typer(help="Traces of your own, from the public files of taxi trips and web requests.")
@@ -54,7 +54,12 @@ def _import(kind: str, files: list[Path], folder: Path, name: str | None, fresh:
 
         edition = recognise(files)
         _say(f"recognised {edition.title}")
-    with spark_session("starting Spark …") as spark:
+    else:
+        from workloads.importing.worldcup98 import check_logs
+
+        check_logs(files)
+    anew = "a trace that is not complete is not kept: run the same command again"
+    with if_interrupted(anew), spark_session("starting Spark …") as spark:
         from workloads.importing.manifest import import_trace
         from workloads.importing.sources import taxi_source, worldcup_source
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from controller.errors import FogscaleError
-from workloads.importing.streams import GZIP_MAGIC
+from workloads.importing.streams import gunzipped, is_gzip
 
 ID, TEXT, WHOLE, NUMBER, COORDINATE, STAMP, KIND = (
     "id", "text", "whole", "number", "coordinate", "stamp", "kind",
@@ -43,7 +42,6 @@ class Edition:
     title: str
     columns: dict[str, str]  # name in the trace -> kind of field, in the order of the file
     rides: bool = False  # a START and an END event for each trip, rather than one row
-    has_quotes: bool = False  # around some fields
 
     @property
     def has_vendor(self) -> bool:
@@ -51,9 +49,7 @@ class Edition:
 
 
 FOIL = Edition("foil", "FOIL/Whong trip data (MD5 ids)", _TRIP_COLUMNS)
-DONOVAN_WORK = Edition(
-    "donovan_work", "Donovan & Work trip data (numeric ids)", _TRIP_COLUMNS, has_quotes=True
-)
+DONOVAN_WORK = Edition("donovan_work", "Donovan & Work trip data (numeric ids)", _TRIP_COLUMNS)
 DEBS2015 = Edition(
     "debs2015",
     "DEBS 2015 Grand Challenge (17 columns, no header)",
@@ -96,36 +92,44 @@ def recognise(paths: Sequence[Path]) -> Edition:
 
 
 def edition_of(path: Path) -> Edition:
-    with path.open("rb") as file:
-        head = file.read(_HEAD_BYTES)
-    if not head:
-        raise FogscaleError(f"{path} is empty: leave it out")
+    if not (head := _head(path)):
+        what = "holds nothing that can be gunzipped" if is_gzip(path) else "is empty"
+        raise FogscaleError(f"{path} {what}: leave it out")
     if head.startswith(_PARQUET_MAGIC):
         return _parquet_edition(path)
     lines = _first_lines(head)
     for line in lines:
-        if (edition := _edition_of_line(line, lines)) is not None:
+        if (edition := _edition_of_row(line)) is not None:
             return edition
-    first = lines[0][:120] if lines else ""
+    first = lines[0] if lines else ""
+    if _header_of(first) == _TRIP_HEADER:  # rows would say it more surely
+        return FOIL if ", " in first else DONOVAN_WORK
     known = "; ".join(edition.title for edition in EDITIONS)
     raise FogscaleError(
         f"{path} is of no known edition: its first line has {len(first.split(','))} field(s) and reads"
-        f" '{first}'{_hint(first)}; known are: {known}"
+        f" '{first[:120]}'{_hint(first)}; known are: {known}"
     )
 
 
 def has_header(path: Path) -> bool:
-    with path.open("rb") as file:
-        lines = _first_lines(file.read(_HEAD_BYTES))
+    lines = _first_lines(_head(path))
     return bool(lines) and _header_of(lines[0]) == _TRIP_HEADER
 
 
+def _head(path: Path) -> bytes:
+    """The first bytes, gunzipped in the same way as all of them will be."""
+    if not is_gzip(path):
+        with path.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    head = bytearray()
+    for piece in gunzipped(str(path)):
+        head += piece.content
+        if len(head) >= _HEAD_BYTES:
+            break
+    return bytes(head[:_HEAD_BYTES])
+
+
 def _first_lines(head: bytes) -> list[str]:
-    if head.startswith(GZIP_MAGIC):
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD_BYTES)
-        except zlib.error:
-            return []
     return head.decode("utf-8-sig", "backslashreplace").splitlines()[:_HEAD_LINES]
 
 
@@ -133,11 +137,7 @@ def _header_of(line: str) -> str:
     return ",".join(name.strip().strip('"').lower() for name in line.split(","))
 
 
-def _edition_of_line(line: str, lines: list[str]) -> Edition | None:
-    if _header_of(line) == _TRIP_HEADER:
-        if len(lines) > 1:
-            return None  # the rows below say it more surely
-        return FOIL if ", " in line else DONOVAN_WORK
+def _edition_of_row(line: str) -> Edition | None:
     fields = [field.strip().strip('"') for field in line.split(",")]
     stamps = [number for number, field in enumerate(fields) if _STAMP.fullmatch(field)]
     if len(fields) == 14 and stamps == [5, 6]:

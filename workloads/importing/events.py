@@ -1,5 +1,6 @@
-"""The events of an imported trace as records: row after row as they happened, in the format of their kind.
+"""The events of imported traces as records, in the format of their kind.
 
+A workload made of traces sends the rows of the moment: all of them, one in so many, or each several times.
 A record's times are those of the replay: its event at the time that the schedule says, the pick-up as much
 earlier as it was.
 """
@@ -7,11 +8,12 @@ earlier as it was.
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -21,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from controller.errors import FogscaleError
+from workloads.excerpts import Excerpt
 from workloads.importing.trace import event_files, read_manifest
 from workloads.records.format import WHOLE, Batch, IntArray, Share
 
@@ -29,19 +32,18 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TraceRecords:
-    """What workloads.records.format.Records asks for; a replay longer than the trace begins it anew."""
+    """What workloads.records.format.Records asks for; beyond all records, the first row comes anew."""
 
-    folder: str
     name: str  # of the format
+    excerpts: tuple[Excerpt, ...]
+    records: float  # of the whole replay, before copies
 
     def batch(self, seed: int, first: int, event_times_ms: IntArray, share: Share = WHOLE) -> Batch:
         """The trace is what it is, whatever the seed."""
         key_of, render = FORMATS[self.name]
         numbers, keys, values = [], [], []
-        rows = read_rows(self.folder, first, len(event_times_ms))
-        for number, time_ms, row in zip(
-            range(first, first + len(event_times_ms)), event_times_ms, rows, strict=True
-        ):
+        asked = np.arange(first, first + len(event_times_ms))
+        for number, time_ms, row in zip(asked.tolist(), event_times_ms, self._rows(asked), strict=True):
             key = key_of(row).encode()
             if share.total == 1 or crc32(key) % share.total == share.number:
                 numbers.append(number)
@@ -49,10 +51,35 @@ class TraceRecords:
                 values.append(render(number, int(time_ms), row).encode())
         return Batch(np.array(numbers, dtype=np.int64), keys, values)
 
+    def _rows(self, numbers: IntArray) -> Iterator[Row]:
+        """Record n of N stands for the n-th part of all rows, and is the row in its middle."""
+        position = np.minimum((numbers % ceil(self.records) + 0.5) / self.records, 1.0)
+        ends = np.cumsum([excerpt.share for excerpt in self.excerpts])
+        chosen = np.minimum(np.searchsorted(ends, position, side="right"), len(ends) - 1)
+        for part in _runs(chosen):
+            excerpt, end = self.excerpts[chosen[part.start]], ends[chosen[part.start]]
+            within = 1 - (end - position[part]) / excerpt.share
+            yield from read_rows(excerpt.folder, (excerpt.first_row + within * excerpt.rows).astype(np.int64))
+
 
 def trace_records(path: str | Path) -> TraceRecords:
-    manifest = read_manifest(Path(path))
-    return TraceRecords(str(path), record_format(manifest["edition"]))
+    """All rows of a trace, one after the other, for a workload that has no events of its own."""
+    folder = str(path)
+    rows = _index(folder)[1][-1]
+    return TraceRecords(_format_of(folder), (Excerpt(folder, 1.0, 0.0, rows),), rows)
+
+
+def excerpt_records(excerpts: Sequence[Excerpt], records: float) -> TraceRecords:
+    """The rows that so many records of a replay are."""
+    formats = {_format_of(excerpt.folder): excerpt.folder for excerpt in excerpts}
+    if len(formats) > 1:
+        listed = ", ".join(f"{folder} has {name}" for name, folder in formats.items())
+        raise FogscaleError(f"traces of different records cannot be sent as one: {listed}; name --records")
+    return TraceRecords(next(iter(formats)), tuple(excerpts), records)
+
+
+def _format_of(folder: str) -> str:
+    return record_format(read_manifest(Path(folder))["edition"])
 
 
 def record_format(edition: str) -> str:
@@ -70,17 +97,19 @@ class _Group(NamedTuple):
     number: int
 
 
-def read_rows(folder: str, first: int, count: int) -> Iterator[Row]:
+def read_rows(folder: str, numbers: IntArray) -> Iterator[Row]:
     groups, starts = _index(folder)
-    total = starts[-1]
-    position, left = first % total, count
-    while left:
-        number = bisect_right(starts, position) - 1
-        table = _read(groups[number])
-        part = table.slice(position - starts[number], left)
-        yield from part.to_pylist()
-        left -= part.num_rows
-        position = (position + part.num_rows) % total
+    numbers = np.clip(numbers, 0, starts[-1] - 1)
+    in_group = np.searchsorted(starts, numbers, side="right") - 1
+    for part in _runs(in_group):
+        group = int(in_group[part.start])
+        yield from _read(groups[group]).take(numbers[part] - starts[group]).to_pylist()
+
+
+def _runs(values: IntArray) -> Iterator[slice]:
+    """Where neighbours are equal."""
+    edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    return (slice(start, end) for start, end in pairwise(edges) if end > start)
 
 
 @lru_cache(maxsize=4)

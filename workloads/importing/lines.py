@@ -13,15 +13,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from workloads.importing.streams import CHUNK_BYTES, Gunzip, Part
+from workloads.importing.streams import CHUNK_BYTES, Part, gunzipped
 
 PART_BYTES = 32 << 20
 SAMPLE_CHUNK_BYTES = 1 << 16
+MARK = b"\xef\xbb\xbf"  # of byte order, which some editors put at the start of a file
 LONGEST_LINE_BYTES = CHUNK_BYTES  # what has no end for so long is no text: it is quarantined in pieces
 
 
 class Lines(NamedTuple):
-    """Neighbouring lines of a file. `damage` says what ended the file early, in mid-line."""
+    """Neighbouring lines of a file. `damage` says what cut the only one of them off."""
 
     position: int  # of the first of them, in bytes (after gunzip)
     content: bytes
@@ -50,12 +51,24 @@ class Lines(NamedTuple):
             position=self.position + cut, content=self.content[cut:], ends=self.ends[1:] - cut
         )
 
+    def without_mark(self) -> Lines:
+        if self.position or not self.content.startswith(MARK):
+            return self
+        cut = len(MARK)
+        return self._replace(position=cut, content=self.content[cut:], ends=self.ends - cut)
+
+    @property
+    def begin_the_file(self) -> bool:
+        return self.position in (0, len(MARK)) and self.damage is None
+
 
 def line_batches(part: Part, sample_every: int = 1) -> Iterator[Lines]:
     """All lines of a part; with `sample_every` above 1, those of one chunk in so many."""
     if part.is_gzip:
-        return _gzip_batches(part, sample_every)
-    return _plain_batches(part) if sample_every == 1 else _plain_sample(part, sample_every)
+        found = _gzip_batches(part, sample_every)
+    else:
+        found = _plain_batches(part) if sample_every == 1 else _plain_sample(part, sample_every)
+    return (lines.without_mark() for lines in found)
 
 
 def _plain_batches(part: Part, chunk_bytes: int = CHUNK_BYTES, is_sample: bool = False) -> Iterator[Lines]:
@@ -84,8 +97,7 @@ def _plain_sample(part: Part, sample_every: int) -> Iterator[Lines]:
 
 def _gzip_batches(part: Part, sample_every: int) -> Iterator[Lines]:
     position, rest = 0, b""
-    stream = Gunzip(part.path)
-    for number, content in enumerate(stream):
+    for number, (content, damage) in enumerate(gunzipped(part.path)):
         content = rest + content
         ends = _line_ends(content, is_last=False)
         if len(ends):
@@ -94,8 +106,11 @@ def _gzip_batches(part: Part, sample_every: int) -> Iterator[Lines]:
             position += int(ends[-1])
             content = content[ends[-1] :]
         rest = content
-    if stream.damage is not None or rest:
-        yield Lines(position, rest, np.array([len(rest)]), stream.damage)
+        if damage is not None:
+            yield Lines(position, rest, np.array([len(rest)]), damage)
+            position, rest = position + len(rest), b""
+    if rest:
+        yield Lines(position, rest, np.array([len(rest)]))
 
 
 def _line_ends(content: bytes, is_last: bool) -> npt.NDArray[np.int64]:
@@ -111,7 +126,8 @@ def lines_at(part: Part, positions: npt.NDArray[np.int64]) -> Iterator[str]:
     """The lines that begin at these positions of a part, in their order in the file."""
     if part.is_gzip:
         for lines in line_batches(part):
-            yield from lines.texts(np.flatnonzero(np.isin(lines.positions, positions)))
+            if lines.damage is None:  # else its place may be that of the line after it
+                yield from lines.texts(np.flatnonzero(np.isin(lines.positions, positions)))
         return
     with Path(part.path).open("rb") as file:
         for position in np.sort(positions).tolist():

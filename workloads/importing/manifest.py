@@ -90,12 +90,12 @@ def _manifest(
             {"vendor": vendor, "rows": rows, "whole": whole, "spread": vendor in imported.spread}
             for vendor, (whole, rows) in imported.rounded.items()
         ],
-        "notes": _notes(imported),
+        "notes": _notes(imported, source.spread_by),
         "versions": {package: version(package) for package in ("fogscale", "pyspark", "pyarrow")},
     }
 
 
-def _notes(imported: Imported) -> list[str]:
+def _notes(imported: Imported, spread_by: str) -> list[str]:
     notes = []
     for vendor in sorted(imported.spread):
         whole, rows = imported.rounded[vendor]
@@ -103,6 +103,6 @@ def _notes(imported: Imported) -> list[str]:
         notes.append(
             f"{whole / rows:.0%} of the rows {whose} have only whole minutes as stamps (by chance:"
             f" {WHOLE_MINUTE_CHANCE:.1%} of single stamps), so a replay would burst at second :00: these"
-            f" {whole:,} are spread within their minute, by a hash of each row."
+            f" {whole:,} are spread within their minute, by a hash of each {spread_by}."
         )
     return notes

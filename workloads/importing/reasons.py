@@ -29,7 +29,10 @@ FASTEST_MPH = 100.0  # on average over a trip
 
 REASONS = {
     TRUNCATED_GZIP: "the compressed file ends in mid-stream; the line or record that was cut",
-    CORRUPT_GZIP: "the compressed file cannot be read on; the line or record at that place",
+    CORRUPT_GZIP: (
+        "the compressed file cannot be read on; the line or record at that place, and all that follows until"
+        " the file's next gzip member, if it has one"
+    ),
     HALF_RECORD: "fewer than 20 bytes at the end of a binary log",
     MALFORMED: "wrong number of fields, or a number or stamp that is none",
     DUPLICATE: "a row with the same fields was there before",
@@ -37,7 +40,10 @@ REASONS = {
     INVALID_COORDINATES: (
         f"missing, or outside {LONGITUDES[0]:g}..{LONGITUDES[1]:g} °E, {LATITUDES[0]:g}..{LATITUDES[1]:g} °N"
     ),
-    NO_DURATION: "drop-off not after pick-up, or a metered time of 0 or less",
+    NO_DURATION: (
+        "drop-off not after pick-up (also where the clock was set back in between), or a metered time of 0 or"
+        " less"
+    ),
     NO_DISTANCE: "a metered distance of 0 or less",
     IMPOSSIBLE_SPEED: f"more than {FASTEST_MPH:g} mph on average (by the meter, else as the crow flies)",
     OUT_OF_SPAN: (

@@ -21,6 +21,7 @@ from workloads.importing.taxi import read_tlc, read_trips, tlc_parts, trips_at
 
 SAMPLE_BYTES = 4 << 20  # of all files together; smaller files are looked at as a whole
 LEAST_SAMPLE_BYTES = 1 << 18  # of each file
+_RIDE = "ride (an END that its START would pass comes a second after it)"
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,13 @@ class Source:
     events: Callable[[pa.Table], pa.Table]  # the columns of an event, event_time first
     raw_at: Callable[[Part, npt.NDArray[np.int64]], list[str]]  # rows as they stand at these positions
     may_be_rounded: bool
+    spread_by: str  # of what the hash is that spreads rounded stamps
     by_month: bool
     drops_duplicates: bool
 
 
 def taxi_source(paths: Sequence[Path], edition: Edition) -> Source:
+    paths = _absolute(paths)
     is_tlc = edition is TLC_PARQUET
     if is_tlc:
         parts = [part for n, path in enumerate(paths) for part in tlc_parts(path, n)]
@@ -60,7 +63,7 @@ def taxi_source(paths: Sequence[Path], edition: Edition) -> Source:
 
     def read(part: Part, sample_every: int) -> Iterator[Rows]:
         if is_tlc:
-            return read_tlc(part)
+            return read_tlc(part, sample_every)
         return read_trips(part, edition, part.file in with_header, sample_every)
 
     return Source(
@@ -76,6 +79,7 @@ def taxi_source(paths: Sequence[Path], edition: Edition) -> Source:
         events=lambda rows: rows.select(columns),
         raw_at=lambda part, positions: trips_at(part, positions, is_tlc),
         may_be_rounded=True,
+        spread_by=_RIDE if edition.rides else "row",
         by_month=True,
         drops_duplicates=True,
     )
@@ -83,6 +87,7 @@ def taxi_source(paths: Sequence[Path], edition: Edition) -> Source:
 
 def worldcup_source(paths: Sequence[Path]) -> Source:
     """No duplicates are dropped: a client may well ask for the same object twice within a second."""
+    paths = _absolute(paths)
     size = worldcup98.RECORD_BYTES
     parts = [part for n, path in enumerate(paths) for part in parts_of(path, n, worldcup98.PART_BYTES, size)]
     return Source(
@@ -98,6 +103,7 @@ def worldcup_source(paths: Sequence[Path]) -> Source:
         events=worldcup98.decoded,
         raw_at=lambda _part, _positions: [],
         may_be_rounded=False,
+        spread_by="",
         by_month=False,
         drops_duplicates=False,
     )
@@ -107,6 +113,11 @@ def record_reasons(records: pa.Table, span: Span | None) -> Numbers:
     """What is damaged, and stamps of another day."""
     stamps_s = records["stamp_s"].to_numpy().astype(np.float64)
     return first_reasons(records["reason"].to_numpy(), [(OUT_OF_SPAN, outside(span, stamps_s))])
+
+
+def _absolute(paths: Sequence[Path]) -> list[Path]:
+    """A worker of a cluster runs in a folder of its own. Links stay, since a trace tells the names given."""
+    return [path.absolute() for path in paths]
 
 
 def _sample_every(paths: Sequence[Path], chunk_bytes: int) -> int:

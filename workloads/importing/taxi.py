@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +42,7 @@ _LOOKS = {
 
 def read_trips(part: Part, edition: Edition, has_header: bool, sample_every: int = 1) -> Iterator[Rows]:
     for lines in line_batches(part, sample_every):
-        if has_header and lines.position == 0:
+        if has_header and lines.begin_the_file:
             lines = lines.without_first()
         if len(lines.ends):
             yield Rows(parsed(lines, edition), lines.texts)
@@ -65,7 +67,7 @@ def parsed(lines: Lines, edition: Edition) -> pa.Table:
 def _typed(content: bytes, count: int, edition: Edition) -> pa.Table | None:
     """The columns of so many lines, or None if one of them does not have them."""
     # No field of any edition contains a comma, so quotes can go before the split.
-    content = content.replace(b'"', b"") if edition.has_quotes else content
+    content = content.replace(b'"', b"")
     read, parse, convert = _csv_options(edition)
     try:
         table = csv.read_csv(pa.BufferReader(content), read, parse, convert)
@@ -126,8 +128,7 @@ def _typed_where_sound(lines: Lines, edition: Edition) -> tuple[pa.Table, npt.ND
 
 @lru_cache(maxsize=8)
 def _pattern(edition: Edition) -> re.Pattern[str]:
-    quote = '"?' if edition.has_quotes else ""
-    return re.compile(",".join(f"{quote}{_LOOKS[kind]}{quote}" for kind in edition.columns.values()))
+    return re.compile(",".join(f'"?{_LOOKS[kind]}"?' for kind in edition.columns.values()))
 
 
 def _sound_runs(
@@ -164,6 +165,7 @@ def _rides(typed: pa.Table) -> pa.Table:
 # The TLC's Parquet files
 
 TLC_BATCH_ROWS = 1 << 16
+_TLC_STAMPS = ("_pickup_datetime", "_dropoff_datetime")  # after that, yellow and green cabs are alike
 _TLC_COLUMNS = {
     "vendor": ("vendorid", pa.string()),
     "passengers": ("passenger_count", pa.int64()),
@@ -186,14 +188,23 @@ def tlc_parts(path: Path, file: int) -> list[Part]:
     return [Part(file, str(path), end - count, end, False) for count, end in zip(rows, ends, strict=True)]
 
 
-def read_tlc(part: Part) -> Iterator[Rows]:
-    """Months differ in types and capitals: each is brought to one form."""
+def read_tlc(part: Part, sample_every: int = 1) -> Iterator[Rows]:
+    """Months differ in types and capitals: each is brought to one form.
+
+    With `sample_every` above 1, the rows of one batch in so many, and of them only what a survey looks at.
+    """
     file = pq.ParquetFile(part.path)
     starts = [each.start for each in tlc_parts(Path(part.path), part.file)]
-    position = part.start
-    for batch in file.iter_batches(TLC_BATCH_ROWS, row_groups=[starts.index(part.start)]):
-        yield Rows(_tlc_rows(batch, position), partial(_as_json, batch))
+    group, position = starts.index(part.start), part.start
+    columns = [name for name in file.schema_arrow.names if sample_every == 1 or _is_surveyed(name.lower())]
+    for number, batch in enumerate(file.iter_batches(TLC_BATCH_ROWS, row_groups=[group], columns=columns)):
+        if number % sample_every == 0:
+            yield Rows(_tlc_rows(batch, position), partial(_as_json, batch))
         position += batch.num_rows
+
+
+def _is_surveyed(name: str) -> bool:
+    return name.endswith(_TLC_STAMPS) or name in ("vendorid", "trip_distance")
 
 
 def _tlc_rows(batch: pa.RecordBatch, position: int) -> pa.Table:
@@ -210,9 +221,34 @@ def _tlc_rows(batch: pa.RecordBatch, position: int) -> pa.Table:
     columns["payment_type"] = columns["payment_type"].dictionary_encode()
     is_whole = pc.and_(columns["pickup_time"].is_valid(), columns["dropoff_time"].is_valid())
     is_whole = pc.and_(is_whole, columns["distance_miles"].is_valid())
+    columns["others"] = _others(batch)
     columns["position"] = pa.array(np.arange(position, position + batch.num_rows))
     columns["reason"] = pc.if_else(is_whole, pa.scalar(0, pa.uint8()), NUMBER_OF[MALFORMED]).cast(pa.uint8())
     return pa.table(columns)
+
+
+def _others(batch: pa.RecordBatch) -> pa.Array:
+    """One hash of all the columns that a trace leaves out: by them, too, a row differs from its duplicate.
+
+    A column that a month does not have is the same as an empty one.
+    """
+    known = {source for source, _ in _TLC_COLUMNS.values()}
+    total = np.zeros(batch.num_rows, np.uint64)
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        name = field.name.lower()
+        if name in known or name.endswith(_TLC_STAMPS):
+            continue
+        values = column.dictionary_encode()
+        hashes = [_hash(name, value) for value in values.dictionary.to_pylist()]
+        indices = pc.fill_null(values.indices, len(hashes)).to_numpy()
+        total += np.array([*hashes, 0], np.uint64)[indices]
+    return pa.array(total)
+
+
+def _hash(name: str, value: Any) -> int:
+    """The same for 1 and 1.0, which are written now so, now so."""
+    written = f"{name}={float(value) if isinstance(value, int) else value}"
+    return int.from_bytes(blake2b(written.encode(), digest_size=8).digest())
 
 
 def _as_json(batch: pa.RecordBatch, numbers: npt.NDArray[np.int64]) -> list[str]:

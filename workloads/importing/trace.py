@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from controller.errors import FogscaleError
+from workloads.excerpts import Excerpt
 from workloads.profile import RateProfile
 from workloads.traces.taxi import PAPER_REPLAY
 from workloads.traces.worldcup98 import FOG_REPLAY
@@ -36,6 +37,7 @@ MANIFEST = "trace.json"
 FORMAT = 1
 BATCH_ROWS = 1 << 17
 MINUTE_S = 60
+MOST_STEPS = 366 * 86_400  # a year by the second, some 250 MB; a longer trace becomes coarser
 
 RATE = pa.schema([("second", pa.int64()), ("records", pa.int64())])
 
@@ -216,17 +218,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def trace_workload(path: str | Path) -> Workload:
-    """The trace's records per second, as they were; sent are its own events."""
+    """The trace's records per second, as they were; sent are its own events, each at its moment."""
     folder = Path(path)
     manifest = read_manifest(folder)
     try:
         rate = pq.read_table(folder / "rate.parquet")
     except (OSError, pa.ArrowException) as error:
         raise FogscaleError(f"{folder / 'rate.parquet'} cannot be read: import the trace again") from error
-    counts = np.zeros(manifest["span_s"])
-    counts[rate.column("second").to_numpy()] = rate.column("records").to_numpy()
+    step_s = -(-manifest["span_s"] // MOST_STEPS)
+    steps = -(-manifest["span_s"] // step_s)
+    counts = np.zeros(steps)
+    np.add.at(counts, rate["second"].to_numpy() // step_s, rate["records"].to_numpy())
     source = f"{manifest['title']}, imported from {', '.join(file['name'] for file in manifest['files'])}"
-    profile = RateProfile(manifest["name"], source, counts, 1.0, manifest["start"])
+    profile = RateProfile(manifest["name"], source, counts, float(step_s), manifest["start"])
     # Chance is in the events already: each is sent once, none by a draw.
     replay = replace(_REPLAY[manifest["kind"]], arrivals="even")
-    return Workload(profile, replay, records=str(folder))
+    whole = Excerpt(str(folder), 1.0, 0.0, profile.total_records)
+    return Workload(profile, replay, records=str(folder), excerpts=(whole,))

@@ -7,6 +7,7 @@ server. The bits of status and server are taken apart column by column.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from controller.errors import FogscaleError
 from workloads.importing.reasons import HALF_RECORD, NUMBER_OF
 from workloads.importing.rows import Rows
-from workloads.importing.streams import CHUNK_BYTES, Gunzip, Part
+from workloads.importing.streams import CHUNK_BYTES, Part, Piece, gunzipped, parts_of
 from workloads.importing.survey import SECOND_US
 
 RECORD_BYTES = 20
 PART_BYTES = 32 << 20
+FROM_S = int(datetime(1998, 4, 1, tzinfo=UTC).timestamp())  # the first request is of 30 April,
+UNTIL_S = int(datetime(1998, 8, 1, tzinfo=UTC).timestamp())  # the last of 26 July
+_HEAD_RECORDS = 1000
 
 _RECORD = np.dtype(
     [
@@ -45,20 +50,44 @@ HTTP_VERSIONS = ("HTTP/0.9", "HTTP/1.0", "HTTP/1.1", "HTTP/X.X")
 REGIONS = ("Santa Clara", "Plano", "Herndon", "Paris")
 
 
+def check_logs(paths: Sequence[Path]) -> None:
+    """Any bytes can be read as records, but only those of the logs were stamped in these months."""
+    for path in paths:
+        stamps_s = _first_stamps_s(path)
+        if len(stamps_s) and np.mean((stamps_s >= FROM_S) & (stamps_s < UNTIL_S)) < 0.5:
+            first = datetime.fromtimestamp(int(stamps_s[0]), UTC)
+            raise FogscaleError(
+                f"{path} is no World Cup log: read as one, it begins on {first:%d %B %Y}, but the logs are of"
+                " April to July 1998; name files like wc_day46_1.gz"
+            )
+
+
+def _first_stamps_s(path: Path) -> npt.NDArray[np.uint32]:
+    """None where the file does not hold a whole record."""
+    for part in parts_of(path, 0, PART_BYTES, RECORD_BYTES)[:1]:
+        for rows in read_records(part):
+            if len(stamps_s := rows.table["stamp_s"].drop_null()):
+                found: npt.NDArray[np.uint32] = stamps_s.slice(0, _HEAD_RECORDS).to_numpy()
+                return found
+    return np.empty(0, np.uint32)
+
+
 def read_records(part: Part, sample_every: int = 1) -> Iterator[Rows]:
     """The records of a part; with `sample_every` above 1, those of one chunk in so many."""
     position, rest = part.start, b""
-    stream = Gunzip(part.path) if part.is_gzip else None
-    for number, content in enumerate(stream if stream is not None else _plain_chunks(part)):
+    pieces = gunzipped(part.path) if part.is_gzip else map(Piece, _plain_chunks(part))
+    for number, (content, damage) in enumerate(pieces):
         content = rest + content if rest else content
         whole = len(content) // RECORD_BYTES
         if whole and number % sample_every == 0:
             yield _rows(position, np.frombuffer(content, _RECORD, whole))
         position += whole * RECORD_BYTES
         rest = content[whole * RECORD_BYTES :]
-    damage = stream.damage if stream is not None else None
-    if rest or damage:
-        yield _damaged(position, rest, damage or HALF_RECORD)
+        if damage is not None:  # the next member is taken to begin with a whole record
+            yield _damaged(position, rest, damage)
+            position, rest = position + len(rest), b""
+    if rest:
+        yield _damaged(position, rest, HALF_RECORD)
 
 
 def _plain_chunks(part: Part) -> Iterator[bytes]:

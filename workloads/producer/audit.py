@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from controller.errors import FogscaleError
 from workloads.producer import header
-from workloads.producer.sender import ANSWER_WITHIN_S, access_settings, kafka_library, partitions_of
+from workloads.producer.sender import ANSWER_WITHIN_S, kafka_library, partitions_of
 
 SILENCE_S = 30.0  # longer than this without a record means that the broker is away
 _READ_AT_ONCE = 10_000
@@ -66,6 +66,13 @@ class Verdict:
         return (
             found if self.expected is not None else f"{found} (the end is not known: name it with --report)"
         )
+
+
+def whole_run(log: Log, sent: range, run_first: int) -> range:
+    """What a reader must find: the numbers that were sent and, where an earlier leg of the run left records
+    in the topic, all those from the start of the run."""
+    is_later_leg = bool(log.numbers) and min(log.numbers) < sent.start
+    return range(min(run_first, sent.start), sent.stop) if is_later_leg else sent
 
 
 def judge(run: str, log: Log, expected: range | None = None) -> Verdict:
@@ -152,9 +159,9 @@ def read(
     settings = {
         "log_level": 0,
         "group.id": "fogscale-audit",  # asked for by the library; nothing is committed
+        **(config or {}),  # what is a producer's alone, the library leaves aside
         "enable.auto.commit": False,
         "enable.partition.eof": True,
-        **access_settings(config or {}),
         "bootstrap.servers": bootstrap,
     }
     try:

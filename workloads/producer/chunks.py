@@ -1,8 +1,9 @@
-"""The records of a schedule, rendered a little ahead of time: a chunk is what falls due in a quarter of a
-second, or as many records as take a few milliseconds to render."""
+"""The records of a schedule, rendered ahead of time by the chunk: what falls due in a quarter of a second, or
+as many records as take a few milliseconds to render."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +14,8 @@ from workloads.producer.schedule import FloatArray, Schedule
 from workloads.records.format import WHOLE, IntArray, Records, Share
 
 CHUNK_S = 0.25
-MOST_RECORDS = 2048
+MOST_RECORDS = 1024
+MOST_AHEAD = 64  # chunks, at most some 50 MB
 
 Message = tuple[bytes, bytes, int, Headers]
 
@@ -48,6 +50,27 @@ class Chunk:
     def messages(self, first: int, until: int) -> Iterator[Message]:
         part = slice(first, until)
         return zip(self.keys[part], self.values[part], self.stamps_ms[part], self.headers[part], strict=True)
+
+
+class Ahead:
+    """Chunks rendered before their time, so that a moment without a core is caught up by sending alone."""
+
+    def __init__(self, source: Iterator[Chunk]) -> None:
+        self._source = source
+        self._ready: deque[Chunk] = deque()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self
+
+    def __next__(self) -> Chunk:
+        return self._ready.popleft() if self._ready else next(self._source)
+
+    def render_one(self) -> bool:
+        """Renders one more chunk; false where enough are ready, or none is left."""
+        chunk = next(self._source, None) if len(self._ready) < MOST_AHEAD else None
+        if chunk is not None:
+            self._ready.append(chunk)
+        return chunk is not None
 
 
 def chunks(task: Task, zero_ms: float) -> Iterator[Chunk]:

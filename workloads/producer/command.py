@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, cast
 
 import typer
 
-from controller.console import Json, err, out, progress_bar
+from controller.console import Json, err, if_interrupted, out, progress_bar
 from controller.errors import FogscaleError
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ Config = Annotated[
         help="A setting of librdkafka, e.g. linger.ms=20, or a file with one a line, for passwords.",
     ),
 ]
+Speed = Annotated[float | None, typer.Option(help="Trace seconds per second; default: the workload's.")]
+Format = Annotated[str | None, typer.Option(help="Format of the records; default: the workload's.")]
+Duration = Annotated[float | None, typer.Option(min=0, help="Seconds to send; default: to the end.")]
 ReportFile = Annotated[Path | None, typer.Option("--report", help="The run's report, as JSON.")]
 
 
@@ -45,19 +48,13 @@ def produce(
     parameters: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the workload.")
     ] = None,
-    speed: Annotated[
-        float | None, typer.Option(help="Trace seconds per second; default: the workload's.")
-    ] = None,
+    speed: Speed = None,
     copies: Annotated[int | None, typer.Option(help="Identical records sent together.")] = None,
     scale: Annotated[float | None, typer.Option(help="Share of the trace's records.")] = None,
-    records: Annotated[
-        str | None, typer.Option(help="Format of the records; default: the workload's.")
-    ] = None,
+    records: Format = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same records and arrivals.")] = 1,
     start_at: Annotated[float, typer.Option(min=0, help="Seconds of the replay to leave out.")] = 0.0,
-    duration: Annotated[
-        float | None, typer.Option(min=0, help="Seconds to send; default: to the end.")
-    ] = None,
+    duration: Duration = None,
     first_record: Annotated[int, typer.Option(min=0, help="Go on with this record.")] = 0,
     run: Annotated[str | None, typer.Option(help="Name of the run in the headers; default: random.")] = None,
     processes: Annotated[str, typer.Option(help="How many processes send: auto, or a number.")] = "auto",
@@ -79,15 +76,20 @@ def produce(
     chosen = catalog.load(workload, **parameters_of(parameters or []))
     pace = replace(chosen.replay, **_given(speed=speed, copies=copies, scale=scale))
     part = Part(start_at, duration, first_record)
-    job = job_of(chosen, pace, _records(chosen, records), topic, _run_name(run), seed, part)
-    tasks = _tasks(job, processes)
+    job = job_of(chosen, pace, records_of(chosen, records, pace.scale), topic, _run_name(run), seed, part)
     settings = settings_of(config or [])
-    _prepare(bootstrap, job, settings, create_topic)
+    _check_writable(report_file)
+    with if_interrupted("nothing was sent"):
+        tasks = _tasks(job, processes)
+        _prepare(bootstrap, job, settings, create_topic)
     with _interrupts() as interrupts, _progress(job) as tell:
         outcome = send(tasks, bootstrap, settings, interrupts, tell)
     report = report_of(job, tasks, outcome)
-    _write(report, report_file)  # reading back may fail, or be interrupted
-    verdicts = _read_back(bootstrap, report, settings) if audit_too else []
+    try:
+        verdicts = _kept_and_judged(report, report_file, bootstrap, settings, audit_too)
+    except FogscaleError:
+        _print(report, as_json)
+        raise
     _hand_out(report, verdicts, audit_too, report_file, as_json)
 
 
@@ -100,15 +102,18 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Read a topic back and judge each run in it: lost, duplicated, out of order."""
-    from workloads.producer.audit import read, verdicts
+    from workloads.producer.audit import Log, read, verdicts, whole_run
     from workloads.producer.report import audited
 
-    expected = None if report_file is None else _expected(report_file, topic)
-    with progress_bar(f"reading {topic}", 1.0) as progress:
+    told = None if report_file is None else _told(report_file, topic)
+    with if_interrupted("the topic is as it was"), progress_bar(f"reading {topic}", 1.0) as progress:
         reading = read(bootstrap, topic, _share_done(progress), settings_of(config or []))
     if run is not None and run not in reading.runs:
         found = ", ".join(sorted(reading.runs)) or "none"
         raise FogscaleError(f"topic '{topic}' holds no record of run '{run}': name one of: {found}")
+    expected = {}
+    if told is not None:
+        expected[told.run] = whole_run(reading.runs.get(told.run, Log()), told.sent, told.run_first)
     judged = [each for each in verdicts(reading, expected) if run in (None, each.run)]
     if as_json:
         rows = [audited(topic, verdict) for verdict in judged]
@@ -128,20 +133,26 @@ def audit(
 def settings_of(given: Sequence[str]) -> dict[str, str]:
     """Of settings, or files of them: what stands on a command line can be read by everyone on the machine."""
     settings = {}
-    for pair in chain.from_iterable(_lines_of(one[1:]) if one.startswith("@") else [one] for one in given):
+    pairs = chain.from_iterable(_lines_of(one[1:]) if one.startswith("@") else [(one, one)] for one in given)
+    for pair, place in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise FogscaleError(f"--config {pair}: write a setting, = and its value, e.g. linger.ms=20")
+            raise FogscaleError(f"--config {place}: write a setting, = and its value, e.g. linger.ms=20")
         settings[key.strip()] = value.strip()
     return settings
 
 
-def _lines_of(path: str) -> list[str]:
+def _lines_of(path: str) -> list[tuple[str, str]]:
+    """Each with its place, to be named instead of what may be a password."""
     try:
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise FogscaleError(f"--config @{path}: cannot read it ({error})") from error
-    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [
+        (line, f"@{path}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
 
 
 def _given(**values: Any) -> dict[str, Any]:
@@ -156,10 +167,20 @@ def _run_name(name: str | None) -> str:
     return name
 
 
-def _records(workload: Workload, name: str | None) -> Records:
+def records_of(workload: Workload, name: str | None, scale: float) -> Records:
     from workloads.records.registry import create
 
-    return create(name or workload.records)
+    if name is not None:
+        return create(name)
+    if workload.excerpts:
+        from workloads.importing.events import excerpt_records  # Arrow is heavy
+
+        return excerpt_records(workload.excerpts, workload.profile.total_records * scale)
+    if workload.records is None:
+        raise FogscaleError(
+            f"workload '{workload.name}' joins events of a trace and generated ones: name --records for all"
+        )
+    return create(workload.records)
 
 
 def _tasks(job: Job, processes: str) -> list[Task]:
@@ -182,14 +203,24 @@ def _prepare(bootstrap: str, job: Job, settings: Mapping[str, str], create: int 
     prepare_topics(bootstrap, [task.topic for task in job.tasks], settings, create)
 
 
+def _kept_and_judged(
+    report: Report, file: Path | None, bootstrap: str, settings: Mapping[str, str], audit_too: bool
+) -> list[tuple[str, Verdict]]:
+    _write(report, file)  # reading back may fail, or be interrupted
+    with if_interrupted("all that is reported was sent, and can be read back with fogscale audit"):
+        return _read_back(bootstrap, report, settings) if audit_too else []
+
+
 def _read_back(bootstrap: str, report: Report, settings: Mapping[str, str]) -> list[tuple[str, Verdict]]:
-    from workloads.producer.audit import Log, judge, read
+    from workloads.producer.audit import Log, judge, read, whole_run
 
     found = []
     for topic in report.topics:
         with progress_bar(f"reading {topic.topic} back", 1.0) as progress:
             reading = read(bootstrap, topic.topic, _share_done(progress), settings)
-        found.append((topic.topic, judge(report.run, reading.runs.get(report.run, Log()), topic.numbers)))
+        log = reading.runs.get(report.run, Log())
+        expected = whole_run(log, topic.numbers, topic.run_first_number)
+        found.append((topic.topic, judge(report.run, log, expected)))
     return found
 
 
@@ -204,23 +235,46 @@ def _hand_out(
 
     if was_audited:
         report = replace(report, audit=[audited(topic, verdict) for topic, verdict in verdicts])
-        _write(report, file)
-    if as_json:
-        print(json.dumps(report.as_dict()))
-    else:
-        out.print(report.text, highlight=False, soft_wrap=True)
+    _print(report, as_json)
+    if not as_json:
         for topic, verdict in verdicts:
             out.print(f"audit of {topic}: {verdict.text}", highlight=False, soft_wrap=True)
+    if was_audited:
+        _write(report, file)
     _complain(verdicts)
     if report.interrupted:
         raise FogscaleError(_where_it_stopped(report))
 
 
+def _print(report: Report, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report.as_dict()))
+    else:
+        out.print(report.text, highlight=False, soft_wrap=True)
+
+
 def _write(report: Report, file: Path | None) -> None:
+    if file is not None:
+        with _written(file) as stream:
+            stream.write(json.dumps(report.as_dict()))
+
+
+def _check_writable(file: Path | None) -> None:
+    """Before a run of hours, not after it; what stands in the file stays until then."""
     if file is None:
         return
+    is_new = not file.exists()
+    with _written(file, "a"):
+        pass
+    if is_new:
+        file.unlink()
+
+
+@contextmanager
+def _written(file: Path, mode: str = "w") -> Iterator[TextIO]:
     try:
-        file.write_text(json.dumps(report.as_dict()), encoding="utf-8")
+        with file.open(mode, encoding="utf-8") as stream:
+            yield cast("TextIO", stream)
     except OSError as error:
         raise FogscaleError(f"cannot write {file}: {error.strerror}; name a file you can write") from error
 
@@ -239,20 +293,30 @@ def _complain(verdicts: Sequence[tuple[str, Verdict]]) -> None:
             raise FogscaleError(f"topic '{topic}', run {verdict.run}: {verdict.text}")
 
 
-def _expected(file: Path, topic: str) -> dict[str, range]:
-    """The numbers that a run's report says it sent into the topic."""
+class _Told(NamedTuple):
+    """What a report says of one topic."""
+
+    run: str
+    sent: range  # the numbers
+    run_first: int  # the number with which the run began
+
+
+def _told(file: Path, topic: str) -> _Told:
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
-        numbers = {
-            each["topic"]: range(int(each["first_number"]), int(each["next_number"]))
+        told = {
+            each["topic"]: _Told(
+                str(report["run"]),
+                range(int(each["first_number"]), int(each["next_number"])),
+                int(each["run_first_number"]),
+            )
             for each in report["topics"]
         }
-        run = str(report["run"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FogscaleError(f"{file} is no report of fogscale produce: name the file it wrote") from error
-    if topic not in numbers:
-        raise FogscaleError(f"{file} is about {', '.join(numbers)}, not about '{topic}': name its topic")
-    return {run: numbers[topic]}
+    if topic not in told:
+        raise FogscaleError(f"{file} is about {', '.join(told)}, not about '{topic}': name its topic")
+    return told[topic]
 
 
 def _share_done(progress: Callable[[float], None] | None) -> Callable[[float, float], None]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from workloads.producer.chunks import Chunk, Task, chunks
+from workloads.producer.chunks import Ahead, Chunk, Task, chunks
 from workloads.producer.lateness import LATE_S, Lateness, Unacknowledged
 
 TICK_S = 0.002  # records due within a tick are handed over together
@@ -49,14 +49,14 @@ class Pacer:
         self._passed = task.schedule.first  # of the records before it, none of this share is left
         self._outlet = outlet
         self._clock = clock
-        self._chunks = chunks(task, zero_ms)
+        self._ahead = Ahead(chunks(task, zero_ms))
         self._unacknowledged = Unacknowledged()
         self._last_tick_s = clock()
 
     def run(self, look_up: Callable[[Pacer], None]) -> None:
         """Sends everything and waits until it is acknowledged."""
         next_look_s = -float("inf")
-        for chunk in self._chunks:
+        for chunk in self._ahead:
             at = 0
             while at < (end := int(np.searchsorted(chunk.numbers, self.until))):
                 at = self._step(chunk, at, end)
@@ -70,7 +70,8 @@ class Pacer:
 
     def _step(self, chunk: Chunk, at: int, end: int) -> int:
         """Hands over what is due by now, or waits a moment."""
-        due = min(int(np.searchsorted(chunk.due_s, self._clock())), end)
+        begun_s = self._clock()
+        due = min(int(np.searchsorted(chunk.due_s, begun_s)), end)
         reached = self._outlet.offer(chunk, at, due) if due > at else at
         if reached > at:
             self._unacknowledged.hand_over(chunk.due_s[at:reached])
@@ -78,16 +79,18 @@ class Pacer:
             self.tally.position = self._passed = int(chunk.numbers[reached - 1]) + 1
             second = int(self._clock())
             self.tally.sent_per_s[second] = self.tally.sent_per_s.get(second, 0) + reached - at
-        self._outlet.poll(self._pause_s(chunk, at, reached, due))
+        pause_s = self._pause_s(chunk, begun_s, reached, due, end)
+        self._outlet.poll(0.0 if pause_s > 0 and self._ahead.render_one() else pause_s)
         self._account(float(chunk.due_s[reached]) if reached < end else None)
         return reached
 
-    def _pause_s(self, chunk: Chunk, at: int, reached: int, due: int) -> float:
-        if reached < due:
-            return TICK_S  # no room
-        if reached > at:
-            return 0.0
-        return float(np.clip(chunk.due_s[at] - self._clock(), TICK_S, LOOK_UP_S))
+    def _pause_s(self, chunk: Chunk, begun_s: float, reached: int, due: int, end: int) -> float:
+        """For the rest of the tick, or until the next record is due: without it, a record or two would be
+        handed over at a time, and the core that this takes is one that the broker may need."""
+        if reached == end:
+            return 0.0  # more is to be rendered
+        wait_s = TICK_S if reached < due else float(chunk.due_s[reached]) - begun_s
+        return float(np.clip(wait_s, TICK_S, LOOK_UP_S)) - min(self._clock() - begun_s, TICK_S)
 
     def _account(self, next_due_s: float | None = None) -> None:
         now_s, tally = self._clock(), self.tally

@@ -25,7 +25,7 @@ from workloads.producer.pacing import Pacer, Tally
 from workloads.producer.sender import Sender
 
 READY_WITHIN_S = 60.0
-START_AFTER_S = 0.1  # lets every process take the order to start before the first record is due
+START_AFTER_S = 0.5  # lets every process take the order to start before the first record is due
 PATIENCE_S = 10.0  # how long an interrupted run waits for what it sent to be acknowledged
 TELL_EVERY_S = 1.0
 

@@ -22,6 +22,7 @@ class TopicReport:
     wanted: int
     sent: int
     acknowledged: int
+    run_first_number: int  # of an earlier leg, where the run was interrupted and went on
     first_number: int
     next_number: int  # the first that was not sent
     first_second: int  # of the replay; the two lists start there
@@ -30,7 +31,7 @@ class TopicReport:
 
     @property
     def numbers(self) -> range:
-        """What a reader must find in the topic."""
+        """What was sent into the topic."""
         return range(self.first_number, self.next_number)
 
 
@@ -138,6 +139,7 @@ def _topic_report(task: Task, tallies: list[Tally]) -> TopicReport:
         wanted=schedule.records,
         sent=sum(tally.sent for tally in tallies),
         acknowledged=sum(tally.acknowledged for tally in tallies),
+        run_first_number=schedule.run_first * schedule.copies,
         first_number=schedule.first * schedule.copies,
         next_number=max(tally.position for tally in tallies) * schedule.copies,
         first_second=first,

@@ -6,7 +6,7 @@ meets the same load there and here, second by second. Within a second, records f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -37,8 +37,11 @@ class Schedule:
     trace_start_ms: int = 0
     first: int = 0
     last: int = -1  # -1: to the end
+    run_first: int = -1  # where the run began, of which this may be a later leg; -1: here
 
     def __post_init__(self) -> None:
+        if self.run_first < 0:
+            object.__setattr__(self, "run_first", self.first)
         if self.last < 0:
             object.__setattr__(self, "last", self.total)
 
@@ -90,9 +93,9 @@ class Schedule:
         sent_before = np.clip(self._before, self.first, max(self.first, self.last))
         return np.diff(sent_before) * np.int64(self.copies)
 
-    def window(self, first: int, last: int) -> Schedule:
+    def window(self, first: int, last: int, run_first: int = -1) -> Schedule:
         """The same replay, of which only the records from first to before last are sent."""
-        return Schedule(self.counts, self.copies, self.speed, self.trace_start_ms, first, last)
+        return replace(self, first=first, last=last, run_first=run_first)
 
     @cached_property
     def _before(self) -> IntArray:
@@ -111,7 +114,8 @@ def part_of(
     schedule: Schedule, start_at_s: float = 0.0, duration_s: float | None = None, first_record: int = 0
 ) -> Schedule:
     """Only what is due within a window of the replay, and not before the record to go on with."""
-    first = max(schedule.due_before(start_at_s), first_record)
+    run_first = schedule.due_before(start_at_s)
+    first = max(run_first, first_record)
     last = schedule.total if duration_s is None else schedule.due_before(start_at_s + duration_s)
     if last <= first:
         span_s = len(schedule.counts) * STEP_S
@@ -119,7 +123,7 @@ def part_of(
             f"no record is due in that part of the replay: it lasts {span_s:.0f} s and has records 0 to"
             f" {schedule.total - 1}; choose another --start-at, --duration or --first-record"
         )
-    return schedule.window(first, last)
+    return schedule.window(first, last, run_first)
 
 
 def _start_ms(profile: RateProfile) -> int:

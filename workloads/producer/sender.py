@@ -6,6 +6,7 @@ order per key, also over a restart of the broker.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN_S = 6.0
 _ANY_PARTITION = -1
-_ACCESS = ("security.", "sasl.", "ssl.", "client.")  # settings that every kind of client takes
 
 # What makes "none lost, none twice, in order" true: not for the user to change.
 _PROMISED: dict[str, Any] = {
@@ -82,7 +82,7 @@ class Sender:
 
         self._kafka_exception = KafkaException
         producer = new_producer(bootstrap, self._config, self._delivered, self._noticed)
-        partitions_of(producer, bootstrap, self.topic)
+        partitions_of(producer, bootstrap, self.topic, ANSWER_WITHIN_S)  # another broker may know it later
         return producer
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
@@ -110,6 +110,8 @@ def new_producer(bootstrap: str, config: Mapping[str, str], on_delivery: Any, on
     for key in config:
         if key in (*_PROMISED, "bootstrap.servers", "delivery.report.only.error"):
             raise FogscaleError(f"--config {key} cannot be changed: the producer's promises rest on it")
+    if config.get("partitioner") == "random":
+        raise FogscaleError("--config partitioner=random breaks the order per key: choose another, or none")
     settings = {
         **_USUAL,
         **config,
@@ -126,9 +128,14 @@ def new_producer(bootstrap: str, config: Mapping[str, str], on_delivery: Any, on
     return producer
 
 
-def partitions_of(client: Any, bootstrap: str, topic: str) -> list[int]:
-    """The topic's partitions; the first question to a broker, hence the place of clear errors."""
-    known = _topics(client, bootstrap)
+def partitions_of(client: Any, bootstrap: str, topic: str, within_s: float = 0.0) -> list[int]:
+    """The topic's partitions; the first question to a broker, hence the place of clear errors.
+
+    A topic that was just created may not be known everywhere yet: it is asked for again for a while.
+    """
+    deadline_s = time.monotonic() + within_s
+    while topic not in (known := _topics(client, bootstrap)) and time.monotonic() < deadline_s:
+        time.sleep(0.1)
     if topic not in known:
         names = [name for name in known if not name.startswith("__")]
         raise FogscaleError(f"{unknown('topic', topic, names)}; produce --create-topic 4 creates it")
@@ -158,7 +165,7 @@ def prepare_topics(
             if topic not in known:
                 _create(bootstrap, topic, create_partitions, config)
     for topic in topics:
-        partitions_of(producer, bootstrap, topic)
+        partitions_of(producer, bootstrap, topic, 0.0 if create_partitions is None else ANSWER_WITHIN_S)
 
 
 def _create(bootstrap: str, topic: str, partitions: int, config: Mapping[str, str]) -> None:
@@ -166,16 +173,15 @@ def _create(bootstrap: str, topic: str, partitions: int, config: Mapping[str, st
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    client = AdminClient({**access_settings(config), "bootstrap.servers": bootstrap, "log_level": 0})
+    client = AdminClient({"log_level": 0, **config, "bootstrap.servers": bootstrap})
     try:
         client.create_topics([NewTopic(topic, num_partitions=partitions)])[topic].result(ANSWER_WITHIN_S)
     except confluent_kafka.KafkaException as error:
         raise FogscaleError(f"cannot create topic '{topic}': {error.args[0].str()}") from error
-
-
-def access_settings(config: Mapping[str, str]) -> dict[str, str]:
-    """Those of a producer's settings that a reader or an administrator needs too."""
-    return {key: value for key, value in config.items() if key.startswith(_ACCESS)}
+    except TimeoutError as error:
+        raise FogscaleError(
+            f"cannot create topic '{topic}': no answer within {ANSWER_WITHIN_S:.0f} s; try again"
+        ) from error
 
 
 def kafka_library() -> Any:
@@ -190,7 +196,7 @@ def kafka_library() -> Any:
 
 def _bad_setting(config: Mapping[str, str], error: Exception) -> str:
     said = error.args[0].str() if hasattr(error.args[0], "str") else str(error)
-    given = " ".join(f"{key}={value}" for key, value in config.items()) or "none"
+    given = ", ".join(config) or "none"  # without their values, among which may be passwords
     return f"librdkafka does not take the settings ({said}); given with --config: {given}"
 
 
@@ -199,6 +205,7 @@ def _advice(name: str) -> str:
         return "raise the topic's max.message.bytes and --config message.max.bytes=…"
     if name == "_MSG_TIMED_OUT":
         return "the broker was away for too long: raise --config message.timeout.ms=…"
-    if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"):
+    # _DESTROY: the record was queued just as its partition vanished (librdkafka's toppar_destroy_final).
+    if name in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_DESTROY"):
         return "was the topic deleted? create it and start again"
     return "see the broker's log"

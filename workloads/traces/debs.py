@@ -2,17 +2,20 @@
 
 Published: inter-arrival times cut by 10, the data made 5 times larger with surrogate events, about 150 to
 500 tuples/s. Which five days is not told. Here: 7 to 11 January 2013 by their hourly drop-offs, whose own
-range at that pace would be 32 to 488 tuples/s, laid evenly over the published range.
+range at that pace would be 32 to 488 tuples/s in the mean of an hour. Their smooth curve is laid evenly over
+the published range, so that every single second is within it.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from controller.errors import FogscaleError
 from workloads.replay import ReplaySettings
 from workloads.traces.formula import PositiveRate, Rate
-from workloads.traces.hourly import HOUR_S, hourly_profile
+from workloads.traces.hourly import hourly_profile
 from workloads.workload import Workload, register
 
 SOURCE = (
@@ -52,10 +55,10 @@ def debs(low_per_s: Rate = 150.0, high_per_s: PositiveRate = 500.0) -> Workload:
     """Five days of taxis in twelve hours, 150 to 500 tuples/s, as in the EDF paper (§9.1); a stand-in."""
     if high_per_s <= low_per_s:
         raise FogscaleError("workload 'debs': high_per_s must be above low_per_s")
-    dropoffs = np.array(FIVE_DAYS, dtype=np.float64)
-    position = (dropoffs - dropoffs.min()) / np.ptp(dropoffs)  # 0 in the quietest hour, 1 in the busiest
-    per_hour = HOUR_S / (PAPER_REPLAY.speed * PAPER_REPLAY.scale)
-    totals = (low_per_s + position * (high_per_s - low_per_s)) * per_hour
-    return Workload(
-        hourly_profile("debs", SOURCE, START, totals.tolist()), PAPER_REPLAY, records="debs_route"
-    )
+    counted = hourly_profile("debs", SOURCE, START, FIVE_DAYS)
+    step_s = PAPER_REPLAY.speed  # one second of the replay
+    dropoffs = counted.between(np.linspace(0.0, counted.span_s, round(counted.span_s / step_s) + 1))
+    position = (dropoffs - dropoffs.min()) / np.ptp(dropoffs)  # 0 in the quietest second, 1 in the busiest
+    tuples = (low_per_s + position * (high_per_s - low_per_s)) / PAPER_REPLAY.scale
+    profile = replace(counted, counts=tuples, step_s=step_s, smooth=False)
+    return Workload(profile, PAPER_REPLAY, records="debs_route")

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from controller.errors import FogscaleError
+from workloads.excerpts import one_after_the_other
 from workloads.parts import MOST_STEPS, Part, load_part
 from workloads.profile import RateProfile, fine_steps
 from workloads.replay import ReplaySettings, replay_span_s
@@ -34,7 +35,20 @@ def joined(of: Annotated[list[Part], Field(min_length=1)]) -> Workload:
         for operator in parts[0].inputs
     }
     profile = _chain(name, [(part.profile, part.replay) for part in parts], copies)
-    return Workload(profile, ReplaySettings(copies=copies), parts[0].records, inputs)
+    # Chance is in the events of traces already; where any part leaves it to a draw, all do.
+    are_even = all(part.replay.arrivals == "even" for part in parts)
+    replay = ReplaySettings(copies=copies, arrivals="even" if are_even else "poisson")
+    if not any(part.excerpts for part in parts):
+        return Workload(profile, replay, parts[0].records, inputs)
+    if not (are_even and all(part.excerpts for part in parts)):
+        return Workload(profile, replay, None, inputs)  # nobody can say which events are when
+    offered = [(part.excerpts, part.profile.total_records * _factor(part.replay, copies)) for part in parts]
+    return Workload(profile, replay, parts[0].records, inputs, one_after_the_other(offered))
+
+
+def _factor(replay: ReplaySettings, copies: int) -> float:
+    """Records that are sent for one of a part's trace, before copies."""
+    return replay.scale * replay.copies / copies
 
 
 def _chain(name: str, parts: Sequence[tuple[RateProfile, ReplaySettings]], copies: int) -> RateProfile:
@@ -46,8 +60,7 @@ def _chain(name: str, parts: Sequence[tuple[RateProfile, ReplaySettings]], copie
     edges_s = np.linspace(0.0, span_s, steps + 1)
     counts, begin_s = np.zeros(steps), 0.0
     for part_s, (profile, replay) in zip(spans_s, parts, strict=True):
-        factor = replay.scale * replay.copies / copies
-        counts += profile.between((edges_s - begin_s) * replay.speed) * factor
+        counts += profile.between((edges_s - begin_s) * replay.speed) * _factor(replay, copies)
         begin_s += part_s
     source = "one after the other: " + "; ".join(profile.source for profile, _ in parts)
     return RateProfile(name, source, counts, span_s / steps)

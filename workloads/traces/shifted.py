@@ -10,6 +10,7 @@ from pydantic import BeforeValidator
 
 from controller.errors import FogscaleError
 from controller.settings import seconds_of
+from workloads.excerpts import without_first
 from workloads.parts import Part, load_part, moved, with_profiles
 from workloads.profile import RateProfile
 from workloads.workload import Workload, register
@@ -29,6 +30,9 @@ def shifted(of: Part, by_s: Annotated[float, BeforeValidator(seconds_of)]) -> Wo
         name, source = f"{profile.name} {by_s:+g} s", f"shifted by {by_s:g} s: {profile.source}"
         return replace(moved(profile, by_s), name=name, source=source, start=_earlier(profile.start, by_s))
 
+    if workload.excerpts:
+        lost = float(workload.profile.cumulative(-by_s)) / workload.profile.total_records
+        workload = replace(workload, excerpts=without_first(workload.excerpts, lost))
     return with_profiles(workload, change)
 
 

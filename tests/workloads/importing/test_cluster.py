@@ -21,13 +21,14 @@ def cluster(tmp_path_factory):
 @pytest.mark.cluster
 @pytest.mark.spark
 def test_the_same_import_on_a_standalone_master_and_worker(spark, cluster, tmp_path):
-    """The command itself, with only SPARK_MASTER set, from a folder where the project is not."""
+    """The command itself, with only SPARK_MASTER set, from a folder where neither project nor workers are."""
     path = tmp_path / "trips.csv"
     lines = [foil(n, "2013-06-08 09:00:00", f"2013-06-08 09:{1 + n % 59:02d}:00", "VTS") for n in range(900)]
     path.write_text("\n".join([FOIL_HEADER, *lines, lines[5], "broken"]))
     here = import_files(spark, "taxi", [path], tmp_path / "here" / "trips")
     done = subprocess.run(
-        [sys.executable, "-m", "controller.cli", "trace", "import", "taxi", path, "--out", "there", "--json"],
+        [sys.executable, "-m", "controller.cli", "trace", "import", "taxi", "trips.csv", "--out", "there",
+         "--json"],
         env=os.environ | {"SPARK_MASTER": cluster}, cwd=tmp_path, capture_output=True, text=True, timeout=400,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -42,14 +44,56 @@ def test_an_import_says_what_it_is_what_was_kept_and_how_to_use_it(trips, tmp_pa
 
 
 @pytest.mark.spark
-def test_files_of_which_nothing_can_be_kept_leave_no_trace(tmp_path):
+def test_a_trace_may_be_named_like_a_file(trips, tmp_path):
+    done = fogscale("trace", "import", "taxi", trips, "--name", "june.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shown = fogscale("workloads", "show", "results/traces/june.csv", "--json", cwd=tmp_path)
+    assert (shown.returncode, json.loads(shown.stdout)["records"]) == (0, 120)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"short", "none of the 1 rows in log.bin can be kept (1 half record)"),
+        (b"", "there is no row in log.bin: name files that hold some"),
+    ],
+)
+def test_files_of_which_nothing_can_be_kept_leave_no_trace(tmp_path, content, complaint):
     path = tmp_path / "log.bin"
-    path.write_bytes(b"short")
+    path.write_bytes(content)
     done = fogscale("trace", "import", "worldcup98", path, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "none of the 1 rows in log.bin can be kept (1 half record)" in done.stderr
+    assert complaint in done.stderr
     assert not list((tmp_path / "results" / "traces").iterdir())
+
+
+@pytest.mark.spark
+def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
+    path, traces = tmp_path / "trips.csv", tmp_path / "results" / "traces"
+    path.write_text("\n".join(foil(n) for n in range(100_000)))
+    command = [sys.executable, "-m", "controller.cli", "trace", "import", "taxi", str(path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as running:
+        try:
+            deadline_s = time.monotonic() + 120
+            while not list(traces.glob(".trips.*")) and time.monotonic() < deadline_s:
+                time.sleep(0.02)
+            running.send_signal(signal.SIGINT)
+            complaint = running.communicate(timeout=60)[1]
+        finally:
+            running.kill()
+    assert running.returncode == 2
+    said = "fogscale: interrupted; a trace that is not complete is not kept: run the same command again"
+    assert complaint.splitlines()[-1] == said
+    assert not list(traces.iterdir())
+
+
+def test_a_file_that_is_no_log_is_named_before_spark_starts(trips, tmp_path):
+    done = fogscale("trace", "import", "worldcup98", trips, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "trip_data_6.csv is no World Cup log" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def _folder(path):

@@ -35,6 +35,7 @@ def write(path, *lines):
         pytest.param([foil(1)], FOIL, False, id="FOIL without its header"),
         pytest.param([FOIL_HEADER], FOIL, True, id="FOIL without rows: a space after each comma"),
         pytest.param([HEADER], DONOVAN_WORK, True, id="Donovan & Work without rows"),
+        pytest.param([FOIL_HEADER, "", "what is this?"], FOIL, True, id="FOIL without a sound row"),
         pytest.param([HEADER, donovan_work(1)], DONOVAN_WORK, True, id="Donovan & Work"),
         pytest.param([FOIL_HEADER, donovan_work(1)], DONOVAN_WORK, True, id="ids say more than spaces"),
         pytest.param(["what is this?", "", debs(1)], DEBS2015, False, id="DEBS 2015 after malformed lines"),
@@ -46,8 +47,18 @@ def test_an_edition_is_recognised(tmp_path, lines, edition, header):
     path = write(tmp_path / "file", *lines)
     assert edition_of(path) is edition
     assert has_header(path) is header
-    path.write_bytes(gzip.compress(path.read_bytes()))
-    assert edition_of(path) is edition
+    content = path.read_bytes()
+    first, rest = content[: content.index(b"\n") + 1], content[content.index(b"\n") + 1 :]
+    whole = gzip.compress(content)
+    for zipped in (
+        whole,
+        whole[:-8] + bytes(4) + whole[-4:],  # with a wrong checksum
+        gzip.compress(b"") + whole,
+        gzip.compress(first) + gzip.compress(rest),
+    ):
+        path.write_bytes(zipped)
+        assert edition_of(path) is edition
+        assert has_header(path) is header
 
 
 @pytest.mark.parametrize("cab", ["tpep", "lpep"])
@@ -84,13 +95,23 @@ def test_half_a_parquet_file_is_no_edition(tmp_path):
             id="fares",
         ),
         pytest.param("\x00\x01\x02", "first line has 1 field", id="binary"),
+        pytest.param(f"{FOIL_HEADER}, tip\n", r"first line has 15 field\(s\)", id="one field too many"),
         pytest.param("", "is empty: leave it out", id="empty"),
+        pytest.param("\x1f\x00", "first line has 1 field", id="half a magic number"),
     ],
 )
 def test_what_is_no_edition_is_described(tmp_path, content, expected):
     path = tmp_path / "file"
     path.write_text(content)
     with pytest.raises(FogscaleError, match=expected):
+        edition_of(path)
+
+
+@pytest.mark.parametrize("content", [gzip.compress(b""), b"\x1f\x8b\x08" + bytes(40)])
+def test_a_gzip_of_nothing_is_told_apart_from_an_empty_file(tmp_path, content):
+    path = tmp_path / "file.gz"
+    path.write_bytes(content)
+    with pytest.raises(FogscaleError, match=r"file\.gz holds nothing that can be gunzipped: leave it out"):
         edition_of(path)
 
 

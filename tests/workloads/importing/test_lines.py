@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workloads.importing.lines import LONGEST_LINE_BYTES, SAMPLE_CHUNK_BYTES, line_batches, lines_at
-from workloads.importing.reasons import TRUNCATED_GZIP
+from workloads.importing.reasons import CORRUPT_GZIP, TRUNCATED_GZIP
 from workloads.importing.streams import parts_of
 
 
@@ -23,7 +23,9 @@ def lines_of(path, part_bytes=1 << 30):
 
 @settings(deadline=None)
 @given(
-    texts=st.lists(st.text(st.characters(exclude_characters="\n", codec="utf-8"), max_size=9), max_size=30),
+    texts=st.lists(
+        st.text(st.characters(exclude_characters="\n\ufeff", codec="utf-8"), max_size=9), max_size=30
+    ),
     ends=st.booleans(),
     part_bytes=st.integers(1, 60),
 )
@@ -59,6 +61,27 @@ def test_a_cut_gzip_ends_with_a_row_that_says_so(tmp_path):
     assert "".join(f"{text}\n" for _, text, _ in whole).encode() == content[:position]
     assert content[position:].startswith(cut.encode())
     assert len(whole) > 500
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_mark_of_byte_order_belongs_to_no_line(tmp_path, compress):
+    path = tmp_path / "file"
+    path.write_bytes(compress("\ufeffone\n\ufefftwo\n".encode()))
+    assert lines_of(path) == [(3, "one", None), (7, "\ufefftwo", None)]
+    (part,) = parts_of(path, 0, 1 << 30)
+    assert list(lines_at(part, np.array([3, 7]))) == ["one", "\ufefftwo"]
+
+
+def test_what_comes_after_a_damaged_member_is_read_with_its_place(tmp_path):
+    path = tmp_path / "file.gz"
+    broken = bytearray(gzip.compress(b"three\nfo"))
+    broken[-8:-4] = bytes(4)  # its checksum
+    path.write_bytes(gzip.compress(b"one\ntwo\n") + broken + gzip.compress(b"six\n"))
+    assert lines_of(path) == [
+        (0, "one", None), (4, "two", None), (8, "three", None), (14, "fo", CORRUPT_GZIP), (16, "six", None),
+    ]  # fmt: skip
+    (part,) = parts_of(path, 0, 1 << 30)
+    assert list(lines_at(part, np.array([8, 16]))) == ["three", "six"]
 
 
 def test_bytes_that_are_no_utf8_stay_readable(tmp_path):

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from controller.errors import FogscaleError
 from tests.support.imports import events_of, import_files, quarantine_of
 from tests.support.taxi_files import FOIL_HEADER, HERE, debs, donovan_work, foil, md5, ride
+from workloads.importing.taxi import TLC_BATCH_ROWS, read_tlc, tlc_parts
 
 pytestmark = pytest.mark.spark
 
@@ -174,6 +176,10 @@ def test_rides_are_two_events_that_stay_in_order_when_spread(spark, tmp_path):
     end = events[~events["is_start"]].set_index("ride_id")["event_time"].sort_index()
     assert (start < end).all()
     assert len(start) == len(end) == 400
+    own = events["dropoff_time"].where(~events["is_start"], events["pickup_time"])
+    assert (events["event_time"].dt.floor("min") == own.dt.floor("min")).all(), "within their minute"
+    assert ((events["event_time"] - own).dt.total_seconds() == events["spread_s"]).all()
+    assert "by a hash of each ride (an END that its START would pass" in manifest["notes"][0]
     full = start.index <= 300
     assert ((end - start)[full] == pd.Timedelta(minutes=1)).all(), "both events of a ride move alike"
     assert (start[full].dt.second == 0).mean() < 0.1
@@ -193,14 +199,52 @@ def test_donovan_and_work_and_debs_rows_are_read_alike(spark, tmp_path):
     pd.testing.assert_frame_equal(work[shared], challenge[shared])
 
 
-def tlc_month(path, pickups, **columns):
+def quoted(line):
+    return ",".join(f'"{cell}"' for cell in line.split(","))
+
+
+@pytest.mark.parametrize(
+    ("write", "header"),
+    [
+        pytest.param(foil, FOIL_HEADER, id="FOIL"),
+        pytest.param(foil, "", id="FOIL, no header"),
+        pytest.param(debs, "", id="DEBS"),
+        pytest.param(lambda n: ride(n, "START", "2013-06-08 09:12:07"), "", id="rides"),
+    ],
+)
+def test_quotes_around_fields_belong_to_none_of_them(spark, tmp_path, write, header):
+    """Nor does a mark of byte order at the start of the file."""
+    lines = ([header.replace(" ", "")] if header else []) + [write(n) for n in range(1, 4)]
+    for name, dress, mark in (("bare", str, ""), ("quoted", quoted, "\ufeff")):
+        content = mark + "".join(f"{dress(line)}\n" for line in lines)
+        (tmp_path / f"{name}.csv").write_text(content, encoding="utf-8")
+        manifest = import_files(spark, "taxi", [tmp_path / f"{name}.csv"], tmp_path / name)
+        assert (manifest["rows"]["in"], manifest["rows"]["kept"]) == (3, 3)
+    pd.testing.assert_frame_equal(events_of(tmp_path / "bare"), events_of(tmp_path / "quoted"))
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        pytest.param(f"{FOIL_HEADER}\n", "there is no row in trips.csv", id="a header and nothing else"),
+        pytest.param(f"{FOIL_HEADER}\n\n", r"none of the 1 rows .*\(1 malformed", id="an empty line"),
+    ],
+)
+def test_a_file_without_rows_becomes_no_trace(spark, tmp_path, content, complaint):
+    (tmp_path / "trips.csv").write_text(content)
+    with pytest.raises(FogscaleError, match=complaint):
+        import_files(spark, "taxi", [tmp_path / "trips.csv"], tmp_path / "trace")
+    assert [path.name for path in tmp_path.iterdir()] == ["trips.csv"]
+
+
+def tlc_month(path, pickups, cab="tpep", **columns):
     rows = len(pickups)
     stamps = pa.array([datetime.fromisoformat(pickup) for pickup in pickups], pa.timestamp("us"))
     later = pa.array(
         [datetime.fromisoformat(pickup).replace(minute=40) for pickup in pickups], pa.timestamp("us")
     )
     table = {
-        "VendorID": [1] * rows, "tpep_pickup_datetime": stamps, "tpep_dropoff_datetime": later,
+        "VendorID": [1] * rows, f"{cab}_pickup_datetime": stamps, f"{cab}_dropoff_datetime": later,
         "passenger_count": pa.array([1.0] * rows), "trip_distance": [2.5] * rows,
         "PULocationID": [142] * rows, "DOLocationID": [236] * rows, "payment_type": [1] * rows,
         "fare_amount": [9.3] * rows, "total_amount": [12.0] * rows,
@@ -240,6 +284,46 @@ def test_tlc_months_of_different_types_become_one_trace_without_coordinate_rules
     events = events_of(tmp_path / "trace")
     assert set(events["pickup_zone"]) == {142}
     assert events["event_time"].iloc[-1] == pd.Timestamp("2023-02-02 10:40:05")
+
+
+def test_tlc_rows_that_differ_in_a_column_the_trace_leaves_out_are_no_duplicates(spark, tmp_path):
+    """Green cabs, too. The same rate is written 1 in one month and 1.0 in the next, or not at all."""
+    months = [tmp_path / f"green_tripdata_2023-0{month}.parquet" for month in (1, 2)]
+    stamps = ["2023-01-05 10:15:05"] * 6
+    flags, rates = ["N", "N", "Y", "N", None, None], pa.array([1, 2, 1, 1, 1, None])
+    tlc_month(months[0], stamps, "lpep", RatecodeID=rates, store_and_fwd_flag=flags)
+    tlc_month(months[1], stamps[:2], "lpep", ratecodeid=pa.array([2.0, None]), store_and_fwd_flag=["N", None])
+    manifest = import_files(spark, "taxi", months, tmp_path / "trace")
+    assert manifest["rows"]["by_reason"] == {"exact duplicate": 3}
+    quarantined = quarantine_of(tmp_path / "trace")
+    assert list(zip(quarantined["file"], quarantined["position"], strict=True)) == [(0, 3), (1, 0), (1, 1)]
+    assert not {"others"} & {*events_of(tmp_path / "trace"), *quarantined}
+
+
+def test_a_sample_of_a_tlc_month_is_one_batch_in_so_many_and_what_a_survey_looks_at(tmp_path):
+    path = tmp_path / "yellow_tripdata_2023-01.parquet"
+    tlc_month(path, ["2023-01-05 10:15:05"] * (5 * TLC_BATCH_ROWS))
+    (part,) = tlc_parts(path, 0)
+    sampled = [rows.table for rows in read_tlc(part, sample_every=3)]
+    assert [table["position"][0].as_py() for table in sampled] == [0, 3 * TLC_BATCH_ROWS]
+    assert [table.num_rows for table in sampled] == [TLC_BATCH_ROWS] * 2
+    assert sampled[0]["reason"].to_pylist()[:3] == [0, 0, 0]
+    assert sampled[0]["fare"].null_count == TLC_BATCH_ROWS
+
+
+def test_rows_after_a_damaged_gzip_member_are_kept(spark, tmp_path):
+    """The first member, of the header alone, is sound; the second has a wrong checksum."""
+    lines = [foil(n, dropoff=f"2013-06-08 09:{22 + n % 30}:{n % 59:02d}") for n in range(60)]
+    members = [
+        gzip.compress("".join(f"{line}\n" for line in some).encode())
+        for some in ([FOIL_HEADER], lines[:20], lines[20:])
+    ]
+    members[1] = members[1][:-8] + bytes(4) + members[1][-4:]
+    path = tmp_path / "trips.csv.gz"
+    path.write_bytes(b"".join(members))
+    manifest = import_files(spark, "taxi", [path], tmp_path / "trace")
+    assert manifest["rows"]["by_reason"] == {"corrupt gzip member": 1}
+    assert set(events_of(tmp_path / "trace")["taxi_id"]) == {md5(n) for n in range(60)}
 
 
 @pytest.mark.parametrize("cut", [0.2, 0.5, 0.9, -3])

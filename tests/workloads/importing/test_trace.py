@@ -5,17 +5,23 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from controller.errors import FogscaleError
 from tests.support.imports import events_of, import_files
 from tests.support.taxi_files import debs, donovan_work, foil
-from tests.workloads.importing.test_worldcup98 import log
+from tests.workloads.importing.test_worldcup98 import START_S, log, record
 from workloads import catalog
-from workloads.importing.trace import check_target, draft, write_rate
+from workloads.importing.job import check_conservation
+from workloads.importing.trace import MOST_STEPS, check_target, draft, write_rate
+from workloads.producer.chunks import chunks
+from workloads.producer.command import records_of
+from workloads.producer.job import job_of
 from workloads.records.debs_route import COLUMNS
 from workloads.records.format import Share
 from workloads.records.registry import create
@@ -37,10 +43,11 @@ def traces(spark, tmp_path_factory):
         "work": "\n".join(trips(donovan_work, 50)).encode(),
         "debs": "\n".join(trips(debs, 50)).encode(),
         "worldcup98": log(2000),
+        "clients": b"".join(record(START_S + n, n) for n in range(6100)),  # client n in second n
     }
     for name, content in contents.items():
         (folder / f"{name}.raw").write_bytes(content)
-        kind = "worldcup98" if name == "worldcup98" else "taxi"
+        kind = "worldcup98" if name in ("worldcup98", "clients") else "taxi"
         import_files(spark, kind, [folder / f"{name}.raw"], folder / name)
     return folder
 
@@ -118,6 +125,76 @@ def test_shares_divide_the_records_by_key_and_a_long_replay_begins_anew(traces):
     assert part.values == whole.values[700:710], "any part of it can be made by itself"  # noqa: PD011
 
 
+def sent(workload, **pace):
+    """When each record of a replay is, in seconds of the trace's clock, and whose it is."""
+    replay = replace(workload.replay, **pace)
+    records = records_of(workload, None, replay.scale)
+    job = job_of(workload, replay, records, "t", "r")
+    values = [value for chunk in chunks(job.tasks[0], 0.0) for value in chunk.values]  # noqa: PD011
+    requests = [json.loads(value) for value in values]
+    return np.array([(each["timestamp"], each["clientID"]) for each in requests]).T
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("name", "parameters", "count", "first"),
+    [
+        pytest.param("TRACE", {}, 100, 0, id="as by default, one in 61"),
+        pytest.param("shifted", {"of": "TRACE", "by_s": -3000}, 51, 3000, id="begun in its midst"),
+        pytest.param("shifted", {"of": "TRACE", "by_s": 500}, 100, 0, id="begun later"),
+        pytest.param("scaled", {"of": "TRACE", "factor": 0.5}, 50, 0, id="half of it"),
+        pytest.param(
+            "scaled", {"of": {"name": "shifted", "parameters": {"of": "TRACE", "by_s": -3000}}, "factor": 61},
+            3100, 3000, id="the rest, all rows",
+        ),
+        pytest.param("scaled", {"of": "TRACE", "factor": 183}, 18_300, 0, id="each row three times"),
+    ],
+)  # fmt: skip
+def test_a_thinned_or_moved_replay_sends_the_events_of_the_moment(traces, name, parameters, count, first):
+    """Client n asks in second n, so a request must not be far from its client: half a record's distance, and
+    the ten seconds of the trace that a second of the replay holds."""
+    filled = yaml.safe_load(json.dumps(parameters).replace("TRACE", str(traces / "clients")))
+    stamps_s, clients = sent(catalog.load(name.replace("TRACE", str(traces / "clients")), **filled))
+    assert abs(len(clients) - count) <= 1
+    distance_s = (6100 - first) / count
+    assert np.abs(stamps_s - START_S - clients).max() <= distance_s / 2 + 10
+    assert (np.diff(clients) >= 0).all()
+    assert clients[0] <= first + distance_s
+    assert clients[-1] >= 6100 - 2 * distance_s - 1
+
+
+@pytest.mark.spark
+def test_all_rows_are_sent_once_at_any_speed(traces):
+    for speed in (1.0, 10.0, 61.7):
+        _, clients = sent(catalog.load(str(traces / "clients")), speed=speed, scale=1.0)
+        assert clients.tolist() == list(range(6100))
+
+
+@pytest.mark.spark
+def test_joined_traces_send_their_own_events_one_after_the_other(traces):
+    late = {"name": "shifted", "parameters": {"of": str(traces / "clients"), "by_s": -6000}}
+    of = [str(traces / "worldcup98"), late, str(traces / "clients")]
+    _, clients = sent(catalog.load("joined", of=of), scale=61.0)
+    events = events_of(traces / "worldcup98")["client"].tolist()
+    assert clients.tolist() == [*events, *range(6000, 6100), *range(6100)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("others", "complaint"),
+    [
+        ("foil", "traces of different records cannot be sent as one"),
+        (None, "joins events of a trace"),
+    ],
+)
+def test_joined_with_other_records_a_trace_cannot_be_sent(traces, others, complaint):
+    of = [str(traces / "clients"), "sine" if others is None else str(traces / others)]
+    joined = catalog.load("joined", of=of)
+    assert joined.profile.total_records > 0, "its rates are all that a simulation asks for"
+    with pytest.raises(FogscaleError, match=complaint):
+        sent(joined)
+
+
 @pytest.mark.spark
 def test_the_report_stands_alone(traces):
     page = (traces / "foil" / "report.html").read_text()
@@ -183,6 +260,30 @@ def test_a_second_that_goes_on_in_the_next_file_is_counted_once(tmp_path):
     rate = pq.read_table(tmp_path / "rate.parquet").to_pydict()
     assert rate == {"second": [0, 2, 5], "records": [2, 5, 1]}
     assert (pace.start_s, pace.span_s, pace.peak_records) == (7, 6, 5)
+
+
+def test_a_trace_of_years_becomes_coarser_rather_than_too_large(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    manifest = {
+        "format": 1, "name": "long", "kind": "taxi", "title": "trips", "files": [],
+        "span_s": 3 * MOST_STEPS + 1, "start": "2010-01-01T00:00:00",
+    }  # fmt: skip
+    (tmp_path / "trace.json").write_text(json.dumps(manifest))
+    seconds = [0, 1, 4, 3 * MOST_STEPS]
+    pq.write_table(pa.table({"second": seconds, "records": [5, 6, 7, 8]}), tmp_path / "rate.parquet")
+    profile = catalog.load(str(tmp_path)).profile
+    assert profile.step_s == 4
+    assert profile.total_records == 26
+    assert profile.between([0, 4, 8]).tolist() == [11, 7]
+    assert len(profile.counts) <= MOST_STEPS
+
+
+def test_rows_that_went_missing_are_a_fault_that_is_told():
+    check_conservation(rows_in=5, kept=3, quarantined=2)
+    with pytest.raises(FogscaleError, match="5 rows were read, but 3 kept and 1 quarantined: this is a"):
+        check_conservation(rows_in=5, kept=3, quarantined=1)
 
 
 def test_events_out_of_order_are_noticed(tmp_path):

@@ -6,9 +6,10 @@ import struct
 import numpy as np
 import pytest
 
+from controller.errors import FogscaleError
 from tests.support.imports import events_of, import_files, quarantine_of
 from workloads.importing.streams import parts_of
-from workloads.importing.worldcup98 import read_records
+from workloads.importing.worldcup98 import check_logs, read_records
 
 START_S = 897_516_000  # 10 June 1998, 22:00 GMT
 FIRST_REAL = bytes.fromhex("3548ed690000872800000c88000060a000420160")
@@ -16,6 +17,39 @@ FIRST_REAL = bytes.fromhex("3548ed690000872800000c88000060a000420160")
 
 def record(stamp_s, client=1, item=2, size=3, method=0, status=0x42, kind=1, server=0x60):
     return struct.pack(">IIIIBBBB", stamp_s, client, item, size, method, status, kind, server)
+
+
+def no_log(*, is_zipped):
+    content = b"time,count\n" + b"".join(b"2013-05-01 00:%02d:00,384\n" % minute for minute in range(60))
+    return gzip.compress(content) if is_zipped else content
+
+
+@pytest.mark.parametrize(
+    ("content", "begins"),
+    [
+        pytest.param(no_log(is_zipped=False), "21 November 2031", id="a CSV"),
+        pytest.param(no_log(is_zipped=True), "21 November 2031", id="a gzipped CSV"),
+        pytest.param(struct.pack("<IIIIBBBB", 893971817, *range(7)) * 9, "", id="little-endian records"),
+        pytest.param(bytes(400), "01 January 1970", id="zeros"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path, content, begins):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(FogscaleError, match=f"is no World Cup log: read as one, it begins on .*{begins}"):
+        check_logs([path])
+
+
+def test_logs_are_let_pass_also_if_they_are_damaged_or_empty(tmp_path):
+    sound = log(2000)
+    contents = {
+        "log": sound, "log.gz": gzip.compress(sound), "half": sound[:7], "empty": b"",
+        "cut.gz": gzip.compress(sound)[:300], "some odd": record(0) * 400 + sound, "first and last":
+        FIRST_REAL + record(901_500_000),
+    }  # fmt: skip
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    check_logs([tmp_path / name for name in contents])
 
 
 def log(count, start_s=START_S):
@@ -83,6 +117,18 @@ def test_damage_is_quarantined_and_stops_nothing(spark, tmp_path):
     assert rows[2]["raw"] == record(START_S - 365 * 86_400, 9).hex()
     assert manifest["rows"]["kept"] == 500 + whole + 900
     assert events_of(tmp_path / "trace")["event_time"].is_monotonic_increasing
+
+
+@pytest.mark.spark
+def test_records_after_a_damaged_gzip_member_are_kept(spark, tmp_path):
+    content = log(300)
+    members = [gzip.compress(some) for some in (content[:1000], content[1000:3007], content[4000:])]
+    members[1] = members[1][:-8] + bytes(4) + members[1][-4:]
+    path = tmp_path / "wc_day46_1.gz"
+    path.write_bytes(b"".join(members))
+    manifest = import_files(spark, "worldcup98", [path], tmp_path / "trace")
+    assert manifest["rows"]["by_reason"] == {"corrupt gzip member": 1}
+    assert events_of(tmp_path / "trace")["object"].tolist() == [*range(150), *range(200, 300)]
 
 
 @pytest.mark.spark

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.producer.audit import Log, Reading, judge, verdicts
+from workloads.producer.audit import Log, Reading, judge, verdicts, whole_run
 
 
 def log_of(entries):
@@ -64,6 +64,19 @@ def test_a_key_on_two_partitions_is_found():
 
 def test_numbers_never_sent_are_found():
     assert judge("r", log_of([(0, 0, 0), (0, 0, 1), (0, 0, 7)]), range(2)).unexpected == 1
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        pytest.param([6, 7, 8], range(6, 9), id="the first leg, or one of a run that is not here"),
+        pytest.param([4, 5, 6, 7, 8], range(4, 9), id="both legs"),
+        pytest.param([5, 6, 7, 8], range(4, 9), id="both legs, and the first has lost something"),
+        pytest.param([], range(6, 9), id="nothing at all"),
+    ],
+)
+def test_records_of_an_earlier_leg_of_the_same_run_are_expected(numbers, expected):
+    assert whole_run(log_of([(0, 0, number) for number in numbers]), range(6, 9), 4) == expected
 
 
 @given(

@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.records import Counted
 from workloads.producer import header
-from workloads.producer.chunks import MOST_RECORDS, Task, chunks
+from workloads.producer.chunks import MOST_AHEAD, MOST_RECORDS, Ahead, Task, chunks
 from workloads.producer.job import shared
 from workloads.producer.schedule import Schedule
 
@@ -55,6 +55,16 @@ def test_chunks_stay_small_and_short():
     for chunk in chunks(TASK, 0.0):
         assert len(chunk) <= MOST_RECORDS
         assert chunk.due_s[-1] - chunk.due_s[0] <= 0.25
+
+
+def test_rendering_ahead_changes_neither_records_nor_their_order_and_has_a_bound():
+    task = Task("rides", Schedule(np.array([200_000])), Counted(), seed=5, run="r1")
+    ahead = Ahead(chunks(task, 0.0))
+    numbers = [next(ahead).numbers]
+    assert sum(ahead.render_one() for _ in range(100)) == MOST_AHEAD
+    numbers += [chunk.numbers for chunk in ahead]
+    assert np.concatenate(numbers).tolist() == list(range(200_000))
+    assert not ahead.render_one()
 
 
 def test_other_headers_are_not_taken_for_ours():

@@ -6,8 +6,10 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
+from controller.errors import FogscaleError
 from workloads.producer.command import settings_of
 
 FOGSCALE = [sys.executable, "-m", "controller.cli"]
@@ -96,19 +98,19 @@ def test_ctrl_c_reports_what_was_sent_and_how_to_go_on(broker, topic, tmp_path, 
     assert report["interrupted"]
     assert f"--run {report['run']} --first-record {report['next_record']}" in complaint
 
+    sent_for_s = np.flatnonzero(report["topics"][0]["sent_per_s"])[-1] + 1
     options = (
-        "--speed",
-        1000,
-        "--run",
-        report["run"],
-        "--first-record",
-        report["next_record"],
-        "--duration",
-        3,
-    )
-    produce(broker.bootstrap, topic, *options)
-    audit = fogscale("audit", "--bootstrap", broker.bootstrap, "--topic", topic)
-    assert audit.returncode == 0, audit.stderr
+        "--speed", 1000, "--run", report["run"], "--first-record", report["next_record"],
+        "--duration", sent_for_s + 2, "--audit", "--report", report_file, "--json",
+    )  # fmt: skip
+    went_on = produce(broker.bootstrap, topic, *options)
+    assert went_on.returncode == 0, went_on.stderr
+    rest = json.loads(went_on.stdout)
+    assert rest["topics"][0]["first_number"] == 3 * report["next_record"] > 0
+    assert rest["audit"][0]["records"] == report["acknowledged"] + rest["acknowledged"]
+    for options in ((), ("--report", report_file)):
+        audit = fogscale("audit", "--bootstrap", broker.bootstrap, "--topic", topic, *options)
+        assert audit.returncode == 0, audit.stderr
 
 
 def wait_until_records_arrive(broker, topic):
@@ -145,6 +147,9 @@ def test_a_missing_topic_says_how_to_create_it(broker, topic):
         (("--config", "linger.ms"), "write a setting, = and its value"),
         (("--config", "@gone.properties"), "--config @gone.properties: cannot read it"),
         (("--config", "acks=0"), "--config acks cannot be changed"),
+        (("--config", "partitioner=random"), "--config partitioner=random breaks the order per key"),
+        (("--report", "/proc/none/report.json"), "cannot write /proc/none/report.json: No such file"),
+        (("--report", "/"), "cannot write /: Is a directory"),
         (("--run", "a:b"), "without a colon"),
         (("--start-at", "1e9"), "no record is due"),
         (("--set", "nonsense=1"), "unknown parameter 'nonsense'"),
@@ -167,3 +172,28 @@ def test_settings_come_from_files_too_so_that_no_password_stands_on_a_command_li
     file.write_text("# who we are\nsasl.username = me\n\nsasl.password=a=b\n")
     found = settings_of(["linger.ms=20", f"@{file}"])
     assert found == {"linger.ms": "20", "sasl.username": "me", "sasl.password": "a=b"}
+    file.write_text("# who we are\nsasl.password geheim\n")
+    with pytest.raises(FogscaleError, match=r"access\.properties, line 2: write a setting") as error:
+        settings_of([f"@{file}"])
+    assert "geheim" not in str(error.value)
+
+
+@pytest.mark.kafka
+def test_a_report_that_cannot_be_written_any_more_is_printed_instead(broker, topic, tmp_path):
+    """It could be when the run began: what is only found out at the end must not cost the report."""
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    command = [*FOGSCALE, "produce", "--bootstrap", broker.bootstrap, "--topic", topic, "--workload", "taxi"]
+    options = ("--speed", 1000, "--duration", 6, "--json", "--report", folder / "report.json")
+    with subprocess.Popen(
+        [*command, *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        try:
+            wait_until_records_arrive(broker, topic)
+            folder.rmdir()
+            printed, complaint = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    assert running.returncode == 2
+    assert "report.json: No such file" in complaint
+    assert json.loads(printed)["acknowledged"] > 1000

@@ -86,6 +86,41 @@ def test_the_schedule_does_not_wait_for_a_slow_broker():
     assert pacer.tally.acknowledged == 1000
 
 
+def test_records_are_handed_over_by_the_tick_not_one_by_one():
+    # 20,000 per second are 40 in a tick: as many offers as ticks, not as records.
+    outlet = Outlet(per_s=1e6)
+    paced(outlet, counts=(20_000,))
+    offers = len({time_s for time_s, _ in outlet.taken})
+    assert offers == pytest.approx(1.0 / TICK_S, rel=0.1)
+
+
+def test_a_moment_without_a_core_is_caught_up_without_rendering():
+    # Rendering takes 3 ms a chunk here, sending none: after half a second without a core, all that was missed
+    # is handed over at once, because it was rendered while there was time.
+    rendered_s = []
+
+    class Slow(Counted):
+        def batch(self, *arguments):
+            outlet.now_s += 0.003
+            rendered_s.append(outlet.now_s)
+            return super().batch(*arguments)
+
+    stolen = []
+
+    def steal(_pacer):
+        if outlet.now_s > 1.0 and not stolen:
+            stolen.append(outlet.now_s)
+            outlet.now_s += 0.5
+
+    outlet = Outlet(room=10**6, per_s=1e6)
+    plan = Schedule(np.array([40_000] * 3))
+    Pacer(Task("t", plan, Slow(), seed=1, run="r"), outlet, lambda: outlet.now_s, 0.0).run(steal)
+    back_s = stolen[0] + 0.5
+    caught_up_s = min(time_s for time_s, number in outlet.taken if number >= 40_000 * back_s)
+    assert caught_up_s < back_s + 0.02
+    assert not [time_s for time_s in rendered_s if back_s < time_s < caught_up_s]
+
+
 def test_an_interrupted_run_ends_at_the_record_it_was_told():
     def stop_at_300(pacer):
         if pacer.tally.position >= 250:

@@ -8,9 +8,10 @@ import pytest
 from controller.errors import FogscaleError
 from tests.support.records import Counted
 from workloads.producer import header
+from workloads.producer.audit import read as read_topic
 from workloads.producer.chunks import Task, chunks
 from workloads.producer.schedule import Schedule
-from workloads.producer.sender import Sender, prepare_topics
+from workloads.producer.sender import Sender, _create, prepare_topics
 
 pytestmark = pytest.mark.kafka
 
@@ -109,17 +110,53 @@ def test_a_topic_deleted_on_the_way_ends_the_run(broker, topic):
 
 
 @pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        ("_UNKNOWN_PARTITION", r"\(_UNKNOWN_PARTITION\); was the topic deleted"),
+        ("_DESTROY", r"\(_DESTROY\); was the topic deleted"),  # one deletion in a hundred ends like this
+        ("_MSG_TIMED_OUT", r"message\.timeout\.ms"),
+        ("TOPIC_AUTHORIZATION_FAILED", "see the broker's log"),
+    ],
+)
+def test_a_record_given_up_ends_the_run_with_advice(broker, topic, code, advice):
+    from confluent_kafka import KafkaError
+
+    sender = Sender(broker.bootstrap, topic, {})
+    sender._delivered(KafkaError(getattr(KafkaError, code)), None)
+    with pytest.raises(FogscaleError, match=advice):
+        sender.poll(0)
+
+
+@pytest.mark.parametrize(
     ("config", "complaint"),
     [
-        ({"linger": "5"}, r'No such configuration property: "linger".*given with --config: linger=5'),
+        ({"linger": "5"}, r'No such configuration property: "linger".*given with --config: linger$'),
+        ({"linger": "5", "sasl.password": "geheim"}, r"given with --config: linger, sasl\.password$"),
         ({"linger.ms": "soon"}, r"linger\.ms"),
         ({"acks": "1"}, "--config acks cannot be changed"),
         ({"enable.idempotence": "false"}, "--config enable.idempotence cannot be changed"),
+        ({"partitioner": "random"}, "breaks the order per key"),
     ],
 )
 def test_wrong_settings_are_named(config, complaint):
-    with pytest.raises(FogscaleError, match=complaint):
+    with pytest.raises(FogscaleError, match=complaint) as error:
         Sender("127.0.0.1:1", "t", config)
+    assert "geheim" not in str(error.value)
+
+
+def test_a_topic_that_takes_too_long_to_create_is_named():
+    with pytest.raises(FogscaleError, match=r"cannot create topic 't': no answer within 6 s"):
+        _create("127.0.0.1:1", "t", 4, {})
+
+
+def test_settings_of_the_connection_reach_readers_and_administrators(broker, topic):
+    """A client that may only use another family of addresses finds no broker at 127.0.0.1."""
+    elsewhere = {"broker.address.family": "v6", "linger.ms": "5"}
+    with pytest.raises(FogscaleError, match=r"no broker answers|cannot read topic"):
+        read_topic(broker.bootstrap, topic, config=elsewhere)
+    with pytest.raises(FogscaleError, match="cannot create topic"):
+        _create(broker.bootstrap, f"{topic}y", 4, elsewhere)
+    assert not read_topic(broker.bootstrap, topic, config=elsewhere | {"broker.address.family": "v4"}).runs
 
 
 def test_a_broker_that_is_not_there_is_named():
