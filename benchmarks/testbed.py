@@ -49,18 +49,24 @@ def measured(base: Path, fog_nodes: int) -> list[Timing]:
     if fog_nodes == USUAL_FOG_NODES:
         steps |= {"second up": ["up"], "verify": ["verify"]}
     steps["down"] = ["down"]
-    return [Timing(what, nodes, timed(base, arguments)) for what, arguments in steps.items()]
+    try:
+        return [Timing(what, nodes, timed(base, arguments)) for what, arguments in steps.items()]
+    except BaseException:
+        fogscale(base, ["down"], check=False)  # before its folder goes from under running nodes
+        raise
 
 
 def timed(base: Path, arguments: list[str]) -> float:
     begun_s = time.monotonic()
+    fogscale(base, arguments)
+    return time.monotonic() - begun_s
+
+
+def fogscale(base: Path, arguments: list[str], check: bool = True) -> None:
     subprocess.run(
         [sys.executable, "-m", "controller.cli", "testbed", *arguments],
-        env={**os.environ, "FOGSCALE_STATE": str(base)},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
-    return time.monotonic() - begun_s
+        env={**os.environ, "FOGSCALE_STATE": str(base)}, stdout=subprocess.DEVNULL, check=check,
+    )  # fmt: skip
 
 
 def show(timings: list[Timing]) -> None:

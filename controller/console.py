@@ -3,6 +3,7 @@ it is a terminal."""
 
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +27,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 Results = Annotated[Path, typer.Option("--out", help="Folder that holds the results.")]
 
 
+_then = ["what was recorded is kept: run the same command again to go on"]
+
+
 def interrupted(_signal: int, _frame: FrameType | None) -> None:
-    raise FogscaleError("interrupted; what was recorded is kept: run the same command again to go on")
+    raise FogscaleError(f"interrupted; {_then[-1]}")
+
+
+@contextmanager
+def if_interrupted(then: str) -> Iterator[None]:
+    """What is true where Ctrl-C ends this block; elsewhere it is what holds for runs."""
+    _then.append(then)
+    try:
+        yield
+    finally:
+        _then.pop()
 
 
 @contextmanager
@@ -38,11 +52,22 @@ def spark_session(doing: str) -> Iterator[SparkSession]:
     if err.is_terminal:
         err.print(f"[dim]{doing}[/dim]", highlight=False)
     spark = session()
-    signal.signal(signal.SIGINT, interrupted)  # Spark puts its own in place
+    # Not as an Exception, which Spark's bridge to the JVM takes for a broken connection, and tries again.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _mute_the_bridge()
     try:
         yield spark
+    except KeyboardInterrupt:
+        interrupted(signal.SIGINT, None)
     finally:
+        signal.signal(signal.SIGINT, interrupted)
         spark.stop()
+
+
+def _mute_the_bridge() -> None:
+    """It logs an interrupt and what comes of it with tracebacks, in part not even to its own logger."""
+    logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
 
 
 @contextmanager

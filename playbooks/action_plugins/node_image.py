@@ -3,6 +3,7 @@
     archive: the archive on the node
     image: the name it is to have
     key: changes with the archive's content
+    ctr: the command that speaks to the node's containerd
     wait: false only begins; a later task that waits finds it done
 
 A unit of the node does it: it goes on while other things are done, even when Ansible is interrupted.
@@ -16,22 +17,23 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 
 STAMPS = "/var/lib/containerd/fogscale"  # remembers what was imported
-CONTAINERD = "ctr --namespace k8s.io"
+NAMESPACE = "--namespace k8s.io"
 PATIENCE_S = 600
 
 
-def is_there(image: str, key: str) -> str:
+def is_there(image: str, key: str, ctr: str) -> str:
     return (
         f"[ -e {STAMPS}/{shlex.quote(key)} ] && "
-        f"{CONTAINERD} images list --quiet | grep --quiet --line-regexp --fixed-strings {shlex.quote(image)}"
+        f"{ctr} {NAMESPACE} images list --quiet | "
+        f"grep --quiet --line-regexp --fixed-strings {shlex.quote(image)}"
     )
 
 
-def begin(archive: str, key: str, unit: str) -> str:
+def begin(archive: str, key: str, unit: str, ctr: str) -> str:
     """Unless it was begun. containerd may just be starting."""
     work = (
-        f"timeout 60 sh -c 'until {CONTAINERD} version > /dev/null; do sleep 1; done' && "
-        f"{CONTAINERD} images import {shlex.quote(archive)} && "
+        f"timeout 60 sh -c 'until {ctr} {NAMESPACE} version > /dev/null; do sleep 1; done' && "
+        f"{ctr} {NAMESPACE} images import {shlex.quote(archive)} && "
         f"mkdir -p {STAMPS} && touch {STAMPS}/{shlex.quote(key)}"
     )
     return (
@@ -49,18 +51,18 @@ def until_done(unit: str) -> str:
 
 
 class ActionModule(ActionBase):
-    _VALID_ARGS = frozenset(("archive", "image", "key", "wait"))
+    _VALID_ARGS = frozenset(("archive", "image", "key", "ctr", "wait"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        given = self._task.args
-        look = is_there(given["image"], given["key"])
+        given = {"ctr": "ctr", **self._task.args}
+        look = is_there(given["image"], given["key"], given["ctr"])
         if self._low_level_execute_command(look)["rc"] == 0:
             return {**result, "changed": False}
         if self._task.check_mode:
             return {**result, "changed": True}
         unit = f"import-{given['key']}.service"
-        steps = begin(given["archive"], given["key"], unit)
+        steps = begin(given["archive"], given["key"], unit, given["ctr"])
         if given.get("wait", True):
             steps = f"{{ {steps}; }} && {{ {until_done(unit)}; }} && {look}"
         if self._low_level_execute_command(steps)["rc"] != 0:

@@ -16,6 +16,7 @@ from typing import Any
 from ansible.plugins.action import ActionBase
 
 RUNNING = ("active", "activating", "reloading")
+DYING = ("auto-restart", "auto-restart-queued")  # systemd calls it activating while it waits to try again
 VERBS = {"started": "start", "restarted": "restart", "reloaded": "reload-or-restart"}
 
 
@@ -27,7 +28,8 @@ def settings(told: str) -> Iterator[dict[str, str]]:
 
 def is_fine(seen: dict[str, str], starts_with_node: bool) -> bool:
     enabled = seen.get("UnitFileState", "").startswith("enabled") or not starts_with_node
-    return enabled and seen.get("ActiveState") in RUNNING and seen.get("NeedDaemonReload") == "no"
+    runs = seen.get("ActiveState") in RUNNING and seen.get("SubState") not in DYING
+    return enabled and runs and seen.get("NeedDaemonReload") == "no"
 
 
 def order(verb: str, units: list[str], parts: list[str], wait: bool) -> str:
@@ -65,7 +67,7 @@ class ActionModule(ActionBase):
     def _all_fine(self, units: list[str], parts: list[str]) -> bool:
         names = " ".join(map(shlex.quote, units + parts))
         told = self._low_level_execute_command(
-            f"systemctl show --property=ActiveState,UnitFileState,NeedDaemonReload -- {names}"
+            f"systemctl show --property=ActiveState,SubState,UnitFileState,NeedDaemonReload -- {names}"
         )
         seen = list(settings(told["stdout"]))
         return len(seen) == len(units + parts) and all(

@@ -16,12 +16,14 @@ description:
     for real ones whether they answer. Changes nothing.
 options:
   emulated: {type: bool, required: true, description: Whether the nodes are emulated on this machine.}
-  nodes: {type: list, elements: dict, required: true, description: Name and address of every node in use.}
+  nodes: {type: list, elements: dict, required: true, description: 'name, address (and port) of each.'}
   known_nodes: {type: list, elements: str, default: [], description: Further nodes the matrix may speak of.}
   rtt_ms: {type: raw, required: true, description: The matrix of round trips in ms.}
   rtt_max_ms: {type: float, default: 300, description: The longest round trip allowed.}
   backend: {type: str, required: true, description: How latency is made (netem or switch).}
   network: {type: str, default: 10.77.0.0/24, description: The network of emulated nodes.}
+  cluster: {type: str, default: kubernetes_upstream, description: Either k3s or kubernetes_upstream.}
+  artifacts: {type: list, elements: str, default: [], description: What the nodes run besides packages.}
   state_folder: {type: path, required: true, description: Where the testbed keeps its things.}
   cache_folder: {type: path, required: true, description: Where what is built once is kept.}
 author: [fogscale]
@@ -38,6 +40,8 @@ def main() -> None:
             "rtt_max_ms": {"type": "float", "default": 300.0},
             "backend": {"type": "str", "required": True},
             "network": {"type": "str", "default": "10.77.0.0/24"},
+            "cluster": {"type": "str", "default": "kubernetes_upstream"},
+            "artifacts": {"type": "list", "elements": "str", "default": []},
             "state_folder": {"type": "path", "required": True},
             "cache_folder": {"type": "path", "required": True},
         },
@@ -49,23 +53,33 @@ def main() -> None:
 
 def run(module: AnsibleModule) -> None:
     from controller.testbeds.fog import preflight
-    from controller.testbeds.fog.cgroups import Group
+    from controller.testbeds.fog.artifacts import store
+    from controller.testbeds.fog.folders import checkout
     from controller.testbeds.fog.state import State
 
     given = module.params
+    state_folder, cache_folder = given["state_folder"], given["cache_folder"]
     nodes = tuple(
-        preflight.WantedNode(str(node["name"]), str(node["address"]), node.get("cpus"), node.get("memory_mb"))
+        preflight.WantedNode(
+            str(node["name"]),
+            str(node["address"]),
+            node.get("cpus"),
+            node.get("memory_mb"),
+            int(node.get("port", 22)),
+        )
         for node in given["nodes"]
     )
     wanted = preflight.Wanted(
         nodes, given["rtt_ms"], given["backend"], given["emulated"], tuple(given["known_nodes"]),
-        given["rtt_max_ms"], given["network"],
+        given["rtt_max_ms"], given["network"], given["cluster"], (state_folder, cache_folder),
     )  # fmt: skip
     problems = preflight.inventory_problems(wanted)
     if given["emulated"]:
-        state, cache = Path(given["state_folder"]), Path(given["cache_folder"])
-        in_use_mb = Group(State(state).group).memory_used_mb()
-        problems += preflight.machine_problems(wanted, preflight.this_machine([state, cache]), in_use_mb)
+        shelf = store(checkout(), Path(cache_folder))
+        standing = preflight.standing(State(Path(state_folder)), shelf, given["artifacts"])
+        written = [state_folder, *([] if standing.is_cached else [cache_folder])]
+        machine = preflight.this_machine(written)
+        problems += preflight.machine_problems(wanted, machine, standing)
     elif not problems:
         problems = preflight.reachability_problems(nodes, preflight.answers_ssh)
     exit_with_problems(module, problems)

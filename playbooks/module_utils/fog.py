@@ -42,6 +42,6 @@ def enter_network(state_folder: str) -> None:
 def exit_with_problems(module: AnsibleModule, problems: list[str]) -> NoReturn:
     """Of a module that only looks: fails with one line each, or ends well."""
     if problems:
-        module.fail_json(msg="\n".join(problems), problems=problems)
+        module.fail_json(msg="\n".join(problems))
     module.exit_json(changed=False)
     raise AssertionError("exit_json does not return")

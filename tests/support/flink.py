@@ -71,6 +71,26 @@ def all_run(fog: Fog, job: str) -> bool:
     return bool(seen["state"] == "RUNNING" and all(each["status"] == "RUNNING" for each in seen["vertices"]))
 
 
+def nodes_of(fog: Fog, job: str) -> dict[str, list[str]]:
+    """Operator → the node of each of its instances."""
+    found = {}
+    for vertex in rest(fog, "GET", f"/jobs/{job}")["vertices"]:
+        subtasks = rest(fog, "GET", f"/jobs/{job}/vertices/{vertex['id']}")["subtasks"]
+        found[str(vertex["name"])] = [str(each["taskmanager-id"]) for each in subtasks]
+    return found
+
+
+def cancel(fog: Fog, job: str) -> None:
+    """Waits until its slots are free: another job would not get them before."""
+    rest(fog, "PATCH", f"/jobs/{job}")
+
+    def are_free() -> bool:
+        seen = rest(fog, "GET", "/overview")
+        return bool(seen["slots-available"] == seen["slots-total"])
+
+    eventually(are_free, patience_s=60)
+
+
 def stop_with_savepoint(fog: Fog, job: str) -> str:
     """Where the savepoint lies."""
     trigger = rest(fog, "POST", f"/jobs/{job}/stop", {"drain": False})["request-id"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from controller.testbeds.fog.manifest import Manifest, ManifestNode, read
 from controller.testbeds.fog.preflight import PROGRAMS, Machine, this_machine
 from controller.testbeds.fog.probe import ask, shell
 from controller.testbeds.fog.state import State
+
+DEEPEST = 3  # folders below those where programs keep their things
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,12 @@ class Fog:
         return {**os.environ, "FOGSCALE_STATE": str(self.base), "ANSIBLE_NOCOLOR": "1"}
 
 
+def changes_in(output: str) -> dict[str, int]:
+    """Node → how many tasks changed something there, by what a playbook printed."""
+    counts = re.findall(r"^(\w+) +: ok=\d+ +changed=(\d+)", output, re.MULTILINE)
+    return {name: int(count) for name, count in counts if int(count)}
+
+
 @dataclass(frozen=True)
 class Traces:
     """What a testbed could leave on the machine. Others work on it too, so only what is new counts."""
@@ -92,6 +102,7 @@ class Traces:
     networks: frozenset[str] = field(default_factory=frozenset)
     firewall: frozenset[str] = field(default_factory=frozenset)
     cgroups: frozenset[str] = field(default_factory=frozenset)
+    files: frozenset[str] = field(default_factory=frozenset)
 
     def since(self, before: Traces) -> dict[str, list[str]]:
         new = {name: sorted(getattr(self, name) - getattr(before, name)) for name in vars(self)}
@@ -118,7 +129,17 @@ def traces(base: Path) -> Traces:
         frozenset(_lines("ip", "netns") | _lines("ip", "-o", "link")),
         frozenset(line for line in _lines("iptables-save") if not line.startswith("#")),
         frozenset(str(path) for tree in trees if tree.is_dir() for path in tree.glob("fogscale-*")),
+        frozenset(_files()),
     )
+
+
+def _files() -> Iterator[str]:
+    """Where services leave them. Tests beside this one have files in temporary folders and at home."""
+    for top in ("/etc", "/run", "/var/lib"):
+        for folder, folders, names in os.walk(top):
+            if folder.count("/") - top.count("/") >= DEEPEST:
+                folders.clear()
+            yield from (f"{folder}/{name}" for name in names)
 
 
 def _lines(*argv: str) -> set[str]:
@@ -139,11 +160,17 @@ def missing() -> str | None:
     return None if machine.has_cgroups and machine.has_overlay else "no cgroups or no overlay file system"
 
 
-def left_after(base: Path, before: Traces, patience_s: float = 5.0) -> dict[str, list[str]]:
-    """What is new since `before`; the kernel takes a moment to end the processes of a namespace."""
+def left_after(base: Path, before: Traces, patience_s: float = 20.0) -> dict[str, list[str]]:
+    """What is new since `before` and stays: the kernel takes a moment to end the processes of a namespace,
+    and other tests beside this one come and go with files of their own."""
     deadline = time.monotonic() + patience_s
-    while True:
-        left = traces(base).since(before)
-        if not left or time.monotonic() > deadline:
-            return left
+    left = traces(base).since(before)
+    while left and time.monotonic() < deadline:
         time.sleep(0.1)
+        now = traces(base).since(before)
+        left = {
+            kind: stayed
+            for kind, seen in left.items()
+            if (stayed := [each for each in seen if each in now.get(kind, ())])
+        }
+    return left

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 import testinfra
-import yaml
 from testinfra.host import Host
 
+from controller.testbeds.fog.artifacts import ROOTFS, store
 from controller.testbeds.fog.folders import cache_folder, checkout
-from controller.testbeds.fog.rootfs import Recipe, ensure
 from tests.support.fog import Fog, left_after, missing, traces
 
 
@@ -26,13 +25,7 @@ def can_emulate(require: Callable[[str, bool, str], None]) -> None:
 @pytest.fixture(scope="session")
 def rootfs(can_emulate: None) -> Path:
     """The one that the role would build."""
-    values = yaml.safe_load((checkout() / "roles/emulated_nodes/defaults/main.yml").read_text())
-    recipe = Recipe(
-        values["emulated_nodes_suite"],
-        tuple(values["emulated_nodes_packages"]),
-        tuple(values["emulated_nodes_disabled_units"]),
-    )
-    return ensure(recipe, cache_folder())[0]
+    return store(checkout(), cache_folder()).ensure(ROOTFS)[0]
 
 
 @pytest.fixture

@@ -4,14 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.support.flink import all_run, rest, scale, start, stop_with_savepoint, taskmanagers, uploaded
-from tests.support.fog import Fog
+from controller.testbeds.fog.folders import checkout
+from tests.support.flink import (
+    all_run,
+    cancel,
+    nodes_of,
+    rest,
+    scale,
+    start,
+    stop_with_savepoint,
+    taskmanagers,
+    uploaded,
+)
+from tests.support.fog import Fog, changes_in
 from tests.support.services import eventually, inside, object_store
 
 pytestmark = pytest.mark.testbed
+
+
+IMAGE_PLAY = """\
+- hosts: fog
+  gather_facts: false
+  vars_files: ["{vars}/artifacts.yml", "{vars}/secrets.yml", "{vars}/cluster.yml"]
+  tasks:
+    - ansible.builtin.include_role: {{name: flink, tasks_from: image}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +92,19 @@ def test_a_savepoint_lies_on_minio_and_a_job_goes_on_from_it(fog: Fog, jar: str)
     restored = rest(fog, "GET", f"/jobs/{again}/checkpoints")["latest"]["restored"]
     assert restored["is_savepoint"]
     assert restored["external_path"] == location
-    rest(fog, "PATCH", f"/jobs/{again}")
+    cancel(fog, again)
+
+
+@pytest.mark.usefixtures("on_fog1")
+def test_sources_run_on_the_services_node_and_what_is_scaled_in_the_fog(fog: Fog, jar: str) -> None:
+    """Left to itself, Flink would do so once in three times: services1 has two slots, fog1 one."""
+    for _ in range(4):
+        job = start(fog, jar)
+        nodes = nodes_of(fog, job)
+        cancel(fog, job)
+        (source,) = (nodes[name] for name in nodes if name.startswith("Source"))
+        (count,) = (nodes[name] for name in nodes if name.startswith("Map"))
+        assert (source, count) == (["services1"], ["fog1"])
 
 
 @pytest.mark.usefixtures("on_fog1")
@@ -93,8 +126,21 @@ def test_a_job_is_rescaled_in_place(fog: Fog, jar: str) -> None:
             )
 
         eventually(rescaled, patience_s=60)
+        (source,) = (nodes for name, nodes in nodes_of(fog, job).items() if name.startswith("Source"))
+        assert source == ["services1"]
     finally:
-        rest(fog, "PATCH", f"/jobs/{job}")
+        cancel(fog, job)
+
+
+def test_an_image_is_pulled_ahead_unless_it_is_there_or_it_is_said_why_not(fog: Fog, tmp_path: Path) -> None:
+    play = tmp_path / "image.yml"
+    play.write_text(IMAGE_PLAY.format(vars=checkout() / "playbooks/vars"))
+    given = {"fog_nodes": 1, "flink_image_archive": ""}
+    done = fog.playbook(str(play), "-e", json.dumps(given))
+    assert (done.returncode, changes_in(done.stdout)) == (0, {}), done.stdout
+    done = fog.playbook(str(play), "-e", json.dumps({**given, "flink_image": "fogscale.invalid/none:1"}))
+    assert done.returncode != 0
+    assert "fog1 cannot pull fogscale.invalid/none:1 (" in " ".join(done.stdout.split())
 
 
 def test_reporters_speak_prometheus_on_their_nodes(fog: Fog) -> None:

@@ -15,9 +15,11 @@ import yaml
 
 from controller.errors import FogscaleError
 from controller.testbeds.fog import namespaces
+from controller.testbeds.fog.folders import checkout
 from controller.testbeds.fog.preflight import answers_ssh
 from controller.testbeds.fog.probe import ask, shell
-from tests.support.fog import Fog
+from tests.support.fog import Fog, changes_in
+from tests.support.services import secrets
 
 pytestmark = pytest.mark.testbed
 
@@ -43,11 +45,29 @@ def test_status_measures_every_pair_within_its_tolerance(fog: Fog) -> None:
         ("server1", "fog1"): 5,
         ("services1", "fog1"): 5,
     }
-    assert [node["memory_mb"] for node in status["nodes"]] == [2048, 3072, 1024]
+    nodes = [(node["name"], node["group"], node["state"], node["memory_mb"]) for node in status["nodes"]]
+    assert nodes == [
+        ("server1", "server", "running", 2048),
+        ("services1", "services", "running", 3072),
+        ("fog1", "fog", "running", 1024),
+    ]
+    known = yaml.safe_load((checkout() / "playbooks/vars/artifacts.yml").read_text())["artifacts"]
+    services = {each["name"]: each for each in status["services"]}
+    assert {name: (each["node"], each["port"]) for name, each in services.items()} == {
+        "cluster": ("server1", 6443), "flink": ("server1", 8081), "kafka": ("services1", 9092),
+        "minio": ("services1", 9000), "prometheus": ("services1", 9090),
+    }  # fmt: skip
+    assert all(each["listens"] for each in services.values())
+    assert services["kafka"]["version"] == known["kafka"]["version"]
+    assert set(status["versions"]) == {"fogscale", "ansible-core", "paramiko", "nodes"}
+    assert status["versions"]["nodes"].startswith("Debian GNU/Linux 12")
 
 
-def test_latencies_change_while_a_connection_is_open(fog: Fog, tmp_path: Path) -> None:
-    file = tmp_path / "matrix.yml"
+def test_latencies_change_while_a_connection_is_open_and_are_then_what_verify_wants(
+    fog: Fog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verify tells no secret either, even where Ansible logs all it does."""
+    file, log = tmp_path / "matrix.yml", tmp_path / "ansible.log"
     rows = {"nodes": list(NODES), "server1": [0, 20, 120], "services1": [20, 0, 300], "fog1": [120, 300, 0]}
     file.write_text(yaml.safe_dump({"fog_rtt_ms": rows}))
     with shell(fog.node("fog1"), fog.state.network()) as client:
@@ -55,8 +75,14 @@ def test_latencies_change_while_a_connection_is_open(fog: Fog, tmp_path: Path) -
         status = fog.fogscale("status")
         assert [pair["wanted_ms"] for pair in status["round_trips"]] == [20, 120, 300]
         assert status["healthy"], status
-        fog.fogscale("verify")  # against what was set, not against the inventory
+        monkeypatch.setenv("ANSIBLE_LOG_PATH", str(log))
+        monkeypatch.setenv("ANSIBLE_VERBOSITY", "3")
+        fog.fogscale("verify")
         assert ask(client, "echo still here") == "still here\n"
+    told = log.read_text()
+    assert "TASK [minio : " in told
+    assert [name for name, value in secrets(fog).items() if value in told] == []
+    monkeypatch.undo()
     done = fog.playbook("playbooks/network.yml", "-e", f"fog_nodes={fog.manifest.fog_nodes}")
     assert done.returncode == 0, done.stdout[-3000:]  # back to the inventory's
     assert [pair["wanted_ms"] for pair in fog.fogscale("status")["round_trips"]] == [0, 5, 5]
@@ -69,6 +95,14 @@ def test_a_matrix_without_a_pair_is_refused_before_anything_changes(fog: Fog, tm
     assert done.returncode == 2
     assert "the pair services1-server1 is missing" in done.stderr
     assert fog.fogscale("status")["healthy"]
+
+
+def test_nodes_of_a_wrong_architecture_are_refused_before_anything_changes(fog: Fog) -> None:
+    wish = '{"node_baseline_architectures": ["riscv64"], "fog_nodes": 1}'
+    done = fog.playbook("playbooks/nodes.yml", "-e", wish)
+    assert done.returncode != 0
+    assert "but the fog needs one of riscv64 (a 64-bit system)" in " ".join(done.stdout.split())
+    assert changes_in(done.stdout) == {}
 
 
 def test_only_the_key_of_the_testbed_opens_a_node(fog: Fog) -> None:

@@ -70,7 +70,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def play(
-    fog: Fog, folder: Path, steps: list[str], archive: Path, sha256: str
+    fog: Fog, folder: Path, steps: list[str], archive: Path | str, sha256: str
 ) -> subprocess.CompletedProcess[str]:
     file = folder / "grafana.yml"
     file.write_text(PLAY.format(project=checkout(), steps=steps))
@@ -113,4 +113,14 @@ def test_the_role_installs_nothing_without_the_right_sum(
     done = play(fog, tmp_path, ["main"], archive, sha256)
     assert done.returncode != 0
     assert complaint in " ".join(done.stdout.split())
+    assert fog.ask("services1", "ls /opt | grep grafana || true") == ""
+
+
+@pytest.mark.testbed
+def test_without_a_way_to_the_archive_the_role_says_what_to_do(fog: Fog, tmp_path: Path) -> None:
+    done = play(fog, tmp_path, ["preflight"], "https://release.invalid/grafana.tar.gz", "0" * 64)
+    assert done.returncode != 0
+    told = " ".join(done.stdout.split())
+    assert "services1 cannot download https://release.invalid/grafana.tar.gz (" in told
+    assert "download it yourself and name the file as grafana_archive" in told
     assert fog.ask("services1", "ls /opt | grep grafana || true") == ""

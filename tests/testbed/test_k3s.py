@@ -1,31 +1,42 @@
 """The roles k3s_server and k3s_agent, as far as they can be tried without k3s itself.
 
 k3s cannot be downloaded where this runs. A stand-in takes the program's place: it tells systemd that it is
-ready, and no more. So this is a test of installation, settings, units, a second run and removal; no cluster
-comes of it.
+ready, tells its version and answers as kubectl does when nodes are labelled, and no more. So this is a test
+of installation, settings, units, a second run and removal; no cluster comes of it.
 """
 
 from __future__ import annotations
 
 import json
+import platform
 import re
 import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 import yaml
 
 from controller.testbeds.fog.builders import sum_of
-from tests.support.fog import Fog
+from tests.support.fog import Fog, changes_in
 
 pytestmark = pytest.mark.testbed
 
 STAND_IN = '''#!/usr/bin/python3
 """Stands in for k3s in a test of its installation."""
 import os, pathlib, signal, socket, sys
+if sys.argv[1] == "--version":
+    print("k3s version VERSION (stand-in)")
+if sys.argv[1:4] == ["kubectl", "label", "--overwrite"]:
+    kept = pathlib.Path("/var/lib/rancher/k3s/labels", sys.argv[5])
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    wanted = " ".join(sys.argv[6:])
+    is_known = kept.exists() and kept.read_text() == wanted
+    print(f"node/{sys.argv[5]} " + ("not labeled" if is_known else "labeled"))
+    kept.write_text(wanted)
 if sys.argv[1] in ("server", "agent"):
     if sys.argv[1] == "server":
         kubeconfig = pathlib.Path("/etc/rancher/k3s/k3s.yaml")
@@ -51,14 +62,21 @@ SERVER_OPTIONS = AGENT_OPTIONS | {
 }  # fmt: skip
 
 PLAY = """
-- hosts: server
+- hosts: server:services:fog
   gather_facts: false
-  vars_files: [{checkout}/playbooks/vars/cluster.yml]
-  roles: [k3s_server]
-- hosts: services:fog
+  any_errors_fatal: true
+  vars_files: [{checkout}/playbooks/vars/artifacts.yml, {checkout}/playbooks/vars/cluster.yml]
+  tasks:
+    - ansible.builtin.include_tasks: {checkout}/playbooks/tasks/k3s.yml
+"""
+PREFLIGHT = """
+- hosts: server:services:fog
   gather_facts: false
-  vars_files: [{checkout}/playbooks/vars/cluster.yml]
-  roles: [k3s_agent]
+  vars_files: [{checkout}/playbooks/vars/artifacts.yml, {checkout}/playbooks/vars/cluster.yml]
+  tasks:
+    - ansible.builtin.include_role:
+        name: "{{{{ 'k3s_server' if 'server' in group_names else 'k3s_agent' }}}}"
+        tasks_from: preflight
 """
 REMOVAL = """
 - hosts: server:services:fog
@@ -68,6 +86,10 @@ REMOVAL = """
         name: "{{{{ 'k3s_server' if 'server' in group_names else 'k3s_agent' }}}}"
         tasks_from: reset
 """
+
+
+def for_both(**values: str) -> dict[str, str]:
+    return {f"{role}_{name}": value for role in ("k3s_server", "k3s_agent") for name, value in values.items()}
 
 
 @dataclass(frozen=True)
@@ -83,15 +105,16 @@ class Nodes:
         playbook.write_text(text.format(checkout=checkout()))
         given = {"fog_nodes": 1, "fog_cluster": "k3s", "fog_artifact_names": [], **variables}
         done = self.fog.playbook(str(playbook), "-e", json.dumps(given))
-        counts = re.findall(r"^(\w+) +: ok=\d+ +changed=(\d+)", done.stdout, re.MULTILINE)
-        changed = {name: int(count) for name, count in counts if int(count)}
-        return done.returncode, done.stdout + done.stderr, changed
+        return done.returncode, done.stdout + done.stderr, changes_in(done.stdout)
 
-    @property
-    def program(self) -> dict[str, str]:
-        file = self.folder / "stand-in"
-        file.write_text(STAND_IN)
-        return {"k3s_server_binary_file": str(file), "k3s_agent_binary_file": str(file)}
+    def program(self, text: str = "", vouched_for: bool = True) -> dict[str, str]:
+        """A stand-in of the pinned version, as a file of this machine."""
+        from controller.testbeds.fog.folders import checkout
+
+        pinned = yaml.safe_load((checkout() / "playbooks/vars/artifacts.yml").read_text())["artifacts"]["k3s"]
+        file = self.folder / f"stand-in{len(text)}"
+        file.write_text(STAND_IN.replace("VERSION", pinned["version"]) + text)
+        return for_both(binary_file=str(file), sha256=sum_of(file) if vouched_for else "")
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +133,88 @@ def nodes(can_emulate: None) -> Iterator[Nodes]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def test_without_a_way_to_the_release_it_stops_before_anything_is_changed(nodes: Nodes) -> None:
+    given = {"fog_nodes": 1, "fog_cluster": "k3s", "fog_artifact_names": [], "emulated_memory_mb": 256}
+    done = nodes.fog.playbook("playbooks/nodes.yml", "-e", json.dumps(given))
+    assert done.returncode != 0
+    # Whoever is heard first ends the run for all.
+    assert re.search(r"\b(server1|services1|fog1) cannot download https://", " ".join(done.stdout.split()))
+    assert changes_in(done.stdout) == {}
+
+
+def test_a_node_without_a_way_to_the_release_says_what_it_needs(nodes: Nodes) -> None:
+    code, output, changed = nodes.play(PREFLIGHT)
+    assert code != 0
+    told = " ".join(output.split())
+    for name, role in (("server1", "k3s_server"), ("fog1", "k3s_agent")):
+        assert f"{name} cannot download https://" in told
+        assert f"download the release yourself and name it as {role}_binary_file" in told
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+    assert f"/sha256sum-{architecture}.txt (Status code was -1" in told
+    assert changed == {}
+
+
+@pytest.fixture
+def release(nodes: Nodes) -> Iterator[str]:
+    """A server in the fog's network whose paths are the numbers that it answers with."""
+    code = (
+        "from http.server import BaseHTTPRequestHandler as Handler, HTTPServer; "
+        "Handler.do_GET = lambda self: (self.send_response(int(self.path[1:])), self.end_headers()); "
+        "HTTPServer(('10.77.0.1', 8099), Handler).serve_forever()"
+    )
+    listens = "until ss -Hltn sport = :8099 | grep --quiet .; do sleep 0.1; done"
+    ask(
+        nodes, "server1",
+        f'systemd-run --quiet --collect --unit=release python3 -c "{code}" && timeout 20 sh -c "{listens}"',
+    )  # fmt: skip
+    yield "http://10.77.0.1:8099"
+    ask(nodes, "server1", "systemctl stop release.service")
+
+
+@pytest.mark.parametrize(
+    ("address", "others", "refusal"),
+    [
+        pytest.param("checksum_url", {}, 403, id="its checksum file"),
+        pytest.param("url", for_both(sha256="ab" * 32), 503, id="the program, where its sum is known"),
+    ],
+)
+def test_a_release_counts_as_there_only_if_the_node_is_given_it(
+    nodes: Nodes, release: str, address: str, others: dict[str, str], refusal: int
+) -> None:
+    asked = {f"k3s_server_{address}": f"{release}/200", f"k3s_agent_{address}": f"{release}/{refusal}"}
+    code, output, changed = nodes.play(PREFLIGHT, **for_both(version="v0.0.0+k3s1"), **others, **asked)
+    assert code != 0
+    told = " ".join(output.split())
+    assert f"fog1 cannot download {release}/{refusal} (" in told
+    assert "server1 cannot" not in told
+    assert changed == {}
+
+
+def test_a_file_that_nobody_vouches_for_is_not_installed(nodes: Nodes) -> None:
+    code, output, changed = nodes.play(PREFLIGHT, **nodes.program(vouched_for=False))
+    assert code != 0
+    for words in ("which nobody vouches for", "as k3s_server_checksum_file", "as k3s_agent_sha256"):
+        assert words in " ".join(output.split())
+    assert changed == {}
+
+
+@pytest.mark.parametrize("images", ["images", "others"])
+def test_files_are_checked_against_the_checksum_file_of_the_release(nodes: Nodes, images: str) -> None:
+    given = nodes.program(vouched_for=False)
+    archive, sums = nodes.folder / "k3s-airgap-images-amd64.tar.zst", nodes.folder / "sha256sum.txt"
+    archive.write_text("images")
+    program = sum_of(Path(given["k3s_server_binary_file"]))
+    listed = {"k3s": program, "k3s-arm64": program, archive.name: sha256(images.encode()).hexdigest()}
+    sums.write_text("".join(f"{value}  {name}\n" for name, value in listed.items()))
+    given |= for_both(images_file=str(archive), checksum_file=str(sums))
+    code, output, _ = nodes.play(PREFLIGHT, **given)
+    assert (code == 0) == (images == "images"), output
+    assert ("tar.zst has the SHA-256 " in " ".join(output.split())) == (images != "images")
+
+
 @pytest.fixture(scope="module")
 def installed(nodes: Nodes) -> Nodes:
-    code, output, changed = nodes.play(PLAY, **nodes.program)
+    code, output, changed = nodes.play(PLAY, **nodes.program())
     assert code == 0, output
     assert set(changed) == {"server1", "services1", "fog1"}
     return nodes
@@ -139,6 +241,7 @@ def test_settings_use_only_options_that_k3s_documents(installed: Nodes) -> None:
     assert agent["node-label"] == ["fogscale.io/role=fog"]
     assert agent["server"] == "https://10.77.0.1:6443"
     assert (server["bind-address"], agent["node-ip"]) == ("10.77.0.1", "10.77.0.11")
+    assert agent["bind-address"] == "10.77.0.11"  # of its kubelet
 
 
 def test_systemd_finds_nothing_wrong_with_the_units_and_runs_them(installed: Nodes) -> None:
@@ -166,27 +269,32 @@ def test_the_kubeconfig_leads_to_the_server(installed: Nodes) -> None:
     assert kubeconfig.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_second_run_changes_nothing_and_another_program_restarts_it(installed: Nodes) -> None:
-    code, output, changed = installed.play(PLAY, **installed.program)
-    assert (code, changed) == (0, {}), output
-    other = installed.folder / "other"
-    other.write_text(STAND_IN + "# newer\n")
+@pytest.mark.parametrize("source", ["the same file", "no way to the release"])
+def test_a_second_run_changes_nothing(installed: Nodes, source: str) -> None:
+    given = installed.program() if source == "the same file" else {}
+    for play in [PLAY] if given else [PREFLIGHT, PLAY]:
+        code, output, changed = installed.play(play, **given)
+        assert (code, changed) == (0, {}), output
+
+
+def test_another_program_restarts_it(installed: Nodes) -> None:
     before = ask(installed, "fog1", "systemctl show -p MainPID k3s-agent")
-    code, output, changed = installed.play(
-        PLAY, k3s_server_binary_file=str(other), k3s_agent_binary_file=str(other)
-    )
+    code, output, changed = installed.play(PLAY, **installed.program("# newer\n"))
     assert code == 0, output
     assert set(changed) == {"server1", "services1", "fog1"}
     assert ask(installed, "fog1", "systemctl show -p MainPID k3s-agent") != before
+
+
+def test_other_labels_are_a_change(installed: Nodes) -> None:
+    ask(installed, "server1", "echo -n old > /var/lib/rancher/k3s/labels/fog1")
+    assert installed.play(PLAY)[2] == {"server1": 1}
 
 
 def test_a_program_with_another_sum_is_refused_before_it_is_copied(installed: Nodes) -> None:
     before = ask(installed, "server1", "sha256sum /usr/local/bin/k3s")
     wrong = installed.folder / "wrong"
     wrong.write_text("not k3s")
-    code, output, changed = installed.play(
-        PLAY, k3s_server_binary_file=str(wrong), k3s_server_sha256="ab" * 32, k3s_agent_binary_file=str(wrong)
-    )
+    code, output, changed = installed.play(PLAY, **for_both(binary_file=str(wrong), sha256="ab" * 32))
     assert code != 0
     assert f"wrong has the SHA-256 {sum_of(wrong)}, not abab" in " ".join(output.split())
     assert changed == {}
@@ -194,15 +302,45 @@ def test_a_program_with_another_sum_is_refused_before_it_is_copied(installed: No
 
 
 def test_removal_leaves_nothing_and_can_be_repeated(installed: Nodes) -> None:
+    # As on a Raspberry Pi, whose only iptables is that of k3s.
+    bundled = "/var/lib/rancher/k3s/data/current/bin/aux"
+    for name in ("server1", "fog1"):
+        ask(
+            installed, name,
+            f"mkdir -p {bundled} /etc/rancher/node /var/log/pods/one /var/log/containers && "
+            f"mv /usr/sbin/iptables-save /usr/sbin/iptables-restore {bundled} && "
+            "iptables -N KUBE-SERVICES && iptables -A INPUT -j KUBE-SERVICES && iptables -N OTHERS",
+        )  # fmt: skip
     code, output, changed = installed.play(REMOVAL)
     assert code == 0, output
     assert changed == {"server1": 1, "services1": 1, "fog1": 1}
     for name in ("server1", "fog1"):
         left = ask(
             installed, name,
-            "ls -d /usr/local/bin/k3s /etc/rancher/k3s /var/lib/rancher/k3s 2>/dev/null; "
+            "ls -d /usr/local/bin/k3s /etc/rancher /var/lib/rancher/* /var/log/pods /var/log/containers; "
+            "iptables -S | grep KUBE; iptables -S OTHERS > /dev/null || echo too much; "
             "ls /etc/systemd/system/ | grep k3s; systemctl list-units --all --no-legend 'k3s*'; "
             "pgrep -f '^/usr/bin/python3 /usr/local/bin/k3s' || true",
         )  # fmt: skip
         assert left == ""
     assert installed.play(REMOVAL)[2] == {}
+
+
+def test_teardown_of_real_machines_removes_what_was_copied_to_them(nodes: Nodes) -> None:
+    """As if these nodes were Raspberry Pis, on which a services node, a server and a fog node were built."""
+    names = ("server1", "services1", "fog1")
+    for name in names:
+        ask(
+            nodes,
+            name,
+            "mkdir -p /etc/fogscale/flink /opt/fogscale/kafka-1 && touch /etc/fogscale/flink/flink.yaml",
+        )
+    given = {"fog_nodes": 1, "fog_cluster": "k3s", "fog_emulated": False}
+    teardown = ("playbooks/teardown.yml", "--limit", "server:services:fog", "-e", json.dumps(given))
+    done = nodes.fog.playbook(*teardown)
+    assert done.returncode == 0, done.stdout
+    left = "ls -d /etc/fogscale /opt/fogscale /etc/ssh/sshd_config.d/10-fogscale.conf 2> /dev/null; "
+    for name in names:
+        assert ask(nodes, name, f"{left} grep 'nodes of the fog' /etc/hosts || true") == ""
+    again = nodes.fog.playbook(*teardown)
+    assert (again.returncode, changes_in(again.stdout)) == (0, {}), again.stdout

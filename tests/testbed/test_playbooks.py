@@ -81,6 +81,8 @@ def test_when_no_pi_answers_the_error_points_to_the_local_fog(tmp_path: Path) ->
     ("variables", "words"),
     [
         ('{"fog_network_backend": "netm"}', "did you mean netem?"),
+        ('{"fog_cluster": "k3"}', "did you mean k3s?"),
+        ('{"fog_network_cidr": "10.77.0.1/24"}', "10.77.0.1/24 has host bits set: write a network"),
         ('{"fog_rtt_max_ms": 99}', "more than 99 ms"),
         ('{"emulated_memory_mb": 99999999}', "MB of memory but"),
         ('{"fog_nodes": 9}', "does not speak of fog9"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pytest
 from controller.network import RttMatrix
 from controller.testbeds.fog.folders import checkout
 from controller.testbeds.fog.latency import set_round_trips
-from tests.support.fog import Fog
+from tests.support.fog import Fog, changes_in
 from tests.support.services import eventually
 
 pytestmark = pytest.mark.testbed
@@ -23,7 +22,7 @@ NODES = ("server1", "services1", "fog1")
 RESET = """\
 - hosts: fog1
   gather_facts: false
-  vars_files: [{project}/playbooks/vars/cluster.yml]
+  vars_files: [{project}/playbooks/vars/artifacts.yml, {project}/playbooks/vars/cluster.yml]
   tasks:
     - ansible.builtin.include_role: {{name: kubernetes_upstream, tasks_from: reset}}
 """
@@ -39,12 +38,6 @@ iptables-save | grep -E 'KUBE-|CNI-'
 mount | grep -E '/var/lib/kubelet/pods|/run/containerd/io'
 true
 """
-
-
-def changed(output: str) -> dict[str, int]:
-    """Node → how many tasks changed something there."""
-    counts = re.findall(r"^(\w+) +: ok=\d+ +changed=(\d+)", output, re.MULTILINE)
-    return {name: int(count) for name, count in counts if int(count)}
 
 
 def is_ready(fog: Fog, node: str) -> bool:
@@ -87,28 +80,45 @@ def test_a_port_in_other_hands_stops_the_run_before_it_changes_anything(fog: Fog
         assert done.returncode != 0
         words = "services1: port 9000 is in use by python3: stop it, or give the service another port"
         assert words in " ".join(done.stdout.split())
-        assert changed(done.stdout) == {}
+        assert changes_in(done.stdout) == {}
     finally:
         fog.ask("services1", "systemctl stop stranger; systemctl start minio")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("10.77.0.9:9092", "fog1 gets no answer from 10.77.0.9:9092: mend fog_kafka"),
+        ("broker", "fog_kafka: 'broker' is no address:port of a broker"),
+    ],
+)
+def test_a_kafka_that_does_not_answer_stops_the_run_before_it_changes_anything(
+    fog: Fog, given: str, words: str
+) -> None:
+    done = fog.playbook("playbooks/nodes.yml", "-e", "fog_nodes=1", "-e", f"fog_kafka={given}")
+    assert done.returncode != 0
+    assert words in " ".join(done.stdout.split())
+    assert changes_in(done.stdout) == {}
 
 
 def test_a_node_can_be_taken_out_of_the_cluster_twice_without_a_trace(fog: Fog, tmp_path: Path) -> None:
     play = tmp_path / "reset.yml"
     play.write_text(RESET.format(project=checkout()))
     first = fog.playbook(str(play), "-e", "fog_nodes=1")
-    assert (first.returncode, changed(first.stdout)) == (0, {"fog1": 1}), first.stdout
+    assert (first.returncode, changes_in(first.stdout)) == (0, {"fog1": 1}), first.stdout
     assert fog.ask("fog1", LEFT_OVER) == ""
     again = fog.playbook(str(play), "-e", "fog_nodes=1")
-    assert (again.returncode, changed(again.stdout)) == (0, {}), again.stdout
+    assert (again.returncode, changes_in(again.stdout)) == (0, {}), again.stdout
     eventually(lambda: not is_ready(fog, "fog1"))
 
 
-def test_a_run_that_was_killed_is_finished_by_the_next(fog: Fog) -> None:
+def test_a_run_that_was_killed_is_finished_by_the_next(fog: Fog, tmp_path: Path) -> None:
     """fog1 has no cluster any more; the run that brings it back is killed once it has begun to."""
     program = Path(sys.executable).parent / "ansible-playbook"
     run = subprocess.Popen(
         [str(program), "-i", "inventory/local", "site.yml", "-e", "fog_nodes=1"],
-        stdout=subprocess.PIPE, text=True, env=fog.environment, cwd=checkout(), start_new_session=True,
+        stdout=subprocess.PIPE, text=True, cwd=checkout(), start_new_session=True,
+        env={**fog.environment, "ANSIBLE_LOCAL_TEMP": str(tmp_path)},  # which it cannot clear now
     )  # fmt: skip
     assert run.stdout is not None
     next(line for line in run.stdout if "RUNNING HANDLER [kubernetes_upstream : Restart node]" in line)

@@ -98,11 +98,20 @@ def test_a_second_run_changes_nothing_and_tells_no_secret(fog: Fog) -> None:
     assert [name for name, value in secrets(fog).items() if value in told] == []
 
 
-def test_verify_finds_nothing_wrong_and_tells_no_secret_either(fog: Fog) -> None:
-    done = fog.playbook("playbooks/verify.yml", "-e", f"fog_nodes={fog.manifest.fog_nodes}", "-vvv")
-    assert done.returncode == 0, done.stdout[-3000:]
-    told = done.stdout + done.stderr
-    assert [name for name, value in secrets(fog).items() if value in told] == []
+def test_where_a_kafka_is_given_none_runs_on_the_services_node(fog: Fog) -> None:
+    """Whatever answers is taken for it: here the API server."""
+    given = f"fog_kafka={fog.manifest.addresses['server1']}:6443"
+    services = ("playbooks/services.yml", "--limit", "services", "-e", f"fog_nodes={fog.manifest.fog_nodes}")
+    fog.ask("services1", "systemctl stop kafka")
+    try:
+        done = fog.playbook(*services, "-e", given)
+        assert done.returncode == 0, done.stdout[-3000:]
+        assert fog.ask("services1", "systemctl is-active kafka || true").strip() == "inactive"
+        assert "job_name: kafka" not in fog.ask("services1", "cat /etc/prometheus/fog/prometheus.yml")
+    finally:
+        made = fog.playbook(*services)
+    assert made.returncode == 0, made.stdout[-3000:]
+    eventually(lambda: ask_prometheus(fog, 'up{job="kafka"} == 1'))
 
 
 def test_everything_a_service_left_is_removed_and_can_be_made_again(fog: Fog, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.errors import FogscaleError
 from controller.testbeds.fog.definition import Definition, EmulatedNode
 from controller.testbeds.fog.nodes import bring_up, take_down
 from controller.testbeds.fog.state import State
@@ -76,6 +77,25 @@ def test_nodes_come_go_and_return_one_by_one(base: Path, rootfs: Path) -> None:
     assert left_after(base, before) == {}
 
 
+def test_a_first_attempt_that_failed_half_way_is_made_good_by_the_next(base: Path, rootfs: Path) -> None:
+    """The name of one cable is too long for the kernel, after others are laid."""
+    state, before = State(base / "t"), traces(base)
+    too_long = EmulatedNode("averylongname1", "10.99.0.9", 1.0, 256)
+    try:
+        for _ in range(2):
+            with pytest.raises(
+                FogscaleError, match=r"'ip link add p-averylongname1 .*' failed: .*: mend that"
+            ):
+                bring_up(definition(rootfs, ONE, too_long), state)
+        assert bring_up(definition(rootfs, ONE), state).started == ("a",)
+        with pytest.raises(FogscaleError, match="p-averylongname1"):
+            bring_up(definition(rootfs, ONE, too_long), state)  # also where others run already
+        assert bring_up(definition(rootfs, ONE, TWO), state).started == ("b",)
+    finally:
+        take_down(state)
+    assert left_after(base, before) == {}
+
+
 def traces_of(state: State, node: str) -> list[str]:
     from controller.testbeds.fog.cgroups import Group
 
@@ -108,5 +128,25 @@ def test_the_switch_is_started_again_with_its_round_trips(base: Path, rootfs: Pa
         os.kill(int(switch), signal.SIGKILL)
         assert not set_round_trips(state, matrix)  # waits for the new one, which has them already
         assert not bring_up(definition(rootfs, ONE, TWO), state).changed
+    finally:
+        take_down(state)
+
+
+def test_a_switch_that_cannot_start_is_tried_again_but_not_without_pause(base: Path, rootfs: Path) -> None:
+    """It finds a folder where its socket belongs."""
+    from controller.network import RttMatrix
+    from controller.testbeds.fog.latency import set_round_trips
+
+    state = State(base / "t")
+    state.create()
+    (state.folder / "switch.sock").mkdir()
+    try:
+        with pytest.raises(FogscaleError, match="node a does not answer"):
+            bring_up(definition(rootfs, ONE), state, patience_s=6.0)
+        attempts = state.supervisor_log.read_text().count("the switch ended with 1")
+        assert 3 <= attempts <= 8
+        (state.folder / "switch.sock").rmdir()
+        assert not bring_up(definition(rootfs, ONE), state).started
+        assert set_round_trips(state, RttMatrix(("a",), ((0,),))) is False
     finally:
         take_down(state)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,9 @@ from typing import Any
 import yaml
 
 from controller.errors import FogscaleError, unknown
-from controller.testbeds.fog import rootfs
-from controller.testbeds.fog.builders import build_program, fetch_jars, fetch_wheel
+from controller.testbeds.fog import builders, rootfs
+from controller.testbeds.fog.cache import make_once
 from controller.testbeds.fog.images import write_image
-from controller.testbeds.fog.state import remove_tree
 
 RECIPE = 1  # raised when what the builders do changes
 CATALOGUE = "playbooks/vars/artifacts.yml"
@@ -25,6 +24,7 @@ ROOTFS = "rootfs"  # the nodes' root file system, listed with the artifacts
 SHAPES: Mapping[str, tuple[set[str], set[str]]] = {
     "go": ({"source", "program"}, {"package", "tags", "variables"}),
     "maven": ({"source"}, set()),
+    "java": ({"source"}, set()),
     "wheel": ({"package", "sha256", "keep"}, set()),
     "image": ({"image", "files"}, {"packages", "command", "environment", "user"}),
     "release": ({"files"}, set()),
@@ -107,7 +107,7 @@ class Store:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
     def ensure(self, name: str) -> tuple[Path, bool]:
-        """The folder, and whether it had to be made; what was interrupted does not count as done."""
+        """The folder, and whether it had to be made."""
         if name == ROOTFS:
             return rootfs.ensure(self.rootfs, self.cache)
         artifact, folder = self.artifact(name), self.folder(name)
@@ -117,39 +117,57 @@ class Store:
             return folder, False
         for part in self._parts_of(artifact):
             self.ensure(part)
-        self.cache.mkdir(parents=True, exist_ok=True)
-        with (self.cache / f"{folder.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # whoever builds the same meanwhile is waited for
-            if folder.is_dir():
-                return folder, False
-            unfinished = self.cache / f"{folder.name}.unfinished"
-            remove_tree(unfinished)
-            unfinished.mkdir()
-            self._make(artifact, unfinished)
-            unfinished.rename(folder)
-        return folder, True
+        return folder, make_once(folder, lambda target: self._make(artifact, target))
+
+    def check_tools(self, name: str) -> None:
+        """For what has to be made: better now than after the minutes that others take."""
+        if self.folder(name).is_dir():
+            return
+        if name == ROOTFS:
+            rootfs.check_tools()
+            return
+        artifact = self.artifact(name)
+        for part in self._parts_of(artifact):
+            self.check_tools(part)
+        with _named(artifact):
+            if artifact.kind == "go":
+                builders.find_go(self.project / artifact.options["source"])
+            elif artifact.kind in ("maven", "java"):
+                builders.find_maven()
+            if artifact.kind == "java":
+                builders.check_java_compiler()
 
     def _parts_of(self, artifact: Artifact) -> tuple[str, ...]:
         return (*((ROOTFS,) if artifact.options.get("packages") else ()), *artifact.parts)
 
     def _make(self, artifact: Artifact, target: Path) -> None:
         options = artifact.options
-        try:
+        target.mkdir()
+        with _named(artifact):
             if artifact.kind == "go":
-                build_program(
+                builders.build_program(
                     self.project / options["source"], target / options["program"], self.architecture,
                     options.get("package", "."), options.get("tags", ()), options.get("variables", {}),
                 )  # fmt: skip
             elif artifact.kind == "maven":
-                fetch_jars(self.project / options["source"], target)
+                builders.fetch_jars(self.project / options["source"], target)
+            elif artifact.kind == "java":
+                builders.build_jar(self.project / options["source"], target)
             elif artifact.kind == "wheel":
-                fetch_wheel(options["package"], artifact.version, options["sha256"], options["keep"], target)
+                builders.fetch_wheel(
+                    options["package"], artifact.version, options["sha256"], options["keep"], target
+                )
             else:
                 folders = {part: self.folder(part) for part in self._parts_of(artifact)}
                 write_image(artifact.name, options, folders, self.architecture, target)
-        except FogscaleError as error:
-            remove_tree(target)
-            raise FogscaleError(f"artifact {artifact.name}: {error}") from None
+
+
+@contextmanager
+def _named(artifact: Artifact) -> Iterator[None]:
+    try:
+        yield
+    except FogscaleError as error:
+        raise FogscaleError(f"artifact {artifact.name}: {error}") from None
 
 
 def _sums(folder: Path) -> dict[str, str]:
@@ -179,6 +197,8 @@ def collect(
 ) -> tuple[dict[str, Path], list[str]]:
     """The folder of each, and which had to be made. One after the other: each build uses all cores."""
     folders, made = {}, []
+    for name in names:
+        store.check_tools(name)
     for name in names:
         folder, new = store.ensure(name)
         folders[name] = folder

@@ -5,9 +5,42 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from controller.testbeds.fog.ports import port_conflicts
+
+OURS = "# BEGIN nodes of the fog"  # in /etc/hosts of a node that is in the fog already
+
+
+class SwapMaker(NamedTuple):
+    """A program that brings swap with every boot."""
+
+    sign: str  # exists where it is installed
+    file: str  # ours, which turns it off
+    content: str
+
+
+_NEVER = "[Unit]\nConditionPathExists=!/\n"
+SWAP_MAKERS = {
+    "rpi-swap": SwapMaker(
+        "/usr/lib/systemd/system-generators/rpi-swap-generator",
+        "/etc/rpi/swap.conf.d/99-fogscale.conf",
+        "[Main]\nMechanism=none\n",
+    ),
+    "zram-generator": SwapMaker(
+        "/usr/lib/systemd/system-generators/zram-generator",
+        "/etc/systemd/zram-generator.conf.d/99-fogscale.conf",
+        "[zram0]\nhost-memory-limit=0\n",
+    ),
+    **{
+        name: SwapMaker(
+            f"/usr/lib/systemd/system/{name}.service",
+            f"/etc/systemd/system/{name}.service.d/fogscale.conf",
+            _NEVER,
+        )
+        for name in ("dphys-swapfile", "zramswap")
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -15,23 +48,34 @@ class Look:
     architecture: str
     hostname: str
     memory_mb: int
+    disk_mb: int  # free, where images and data go
     swap_mb: int
-    swap_at_boot: bool
+    swap_at_boot: tuple[str, ...]  # what would bring swap with the next boot
     limits_memory: bool  # of containers: a Raspberry Pi's kernel does so only when told
+    cloud_init: bool  # it may write names of its own at the next boot
     listening: str | None  # as `ss -Hltnp` prints it; None: there is no ss
     packages: tuple[str, ...]  # of those asked for
     boot_files: tuple[str, ...]
     hosts: tuple[str, ...]  # lines of /etc/hosts
 
 
-def look_script(packages: Sequence[str], boot_files: Sequence[str]) -> str:
-    """For any POSIX shell; every line of its answer begins with what it is about."""
+def look_script(packages: Sequence[str], boot_files: Sequence[str], root: str = "") -> str:
+    """For any POSIX shell; every line of its answer begins with what it is about. `root` is for tests."""
     names, files = (" ".join(map(shlex.quote, each)) for each in (packages, boot_files))
+    makers = "".join(
+        f"[ -e {root}{maker.sign} ] && [ ! -e {root}{maker.file} ] && echo 'swap_at_boot {name}'; "
+        for name, maker in SWAP_MAKERS.items()
+    )
     return (
         'echo "architecture $(uname -m)"; echo "hostname $(hostname)"; '
         "sed -nE 's/^(Mem|Swap)Total: *([0-9]+) kB/\\1_kb \\2/p' /proc/meminfo; "
-        "grep -qsE '^[^#]\\S*\\s+\\S+\\s+swap\\s' /etc/fstab && echo 'swap_at_boot'; "
-        "grep -qE '^memory\\s+[0-9]+\\s+[0-9]+\\s+1$' /proc/cgroups && echo 'limits memory'; "
+        "df -Pk /var | awk 'NR == 2 { print \"disk_kb\", $4 }'; "
+        f"grep -qsE '^[^#]\\S*\\s+\\S+\\s+swap\\s' {root}/etc/fstab && echo 'swap_at_boot fstab'; {makers}"
+        # Kernels with version 2 of cgroups alone have no line for memory in /proc/cgroups.
+        f"grep -qsw memory {root}/sys/fs/cgroup/cgroup.controllers || "
+        f"grep -qsE '^memory\\s+[0-9]+\\s+[0-9]+\\s+1$' {root}/proc/cgroups && echo 'limits memory'; "
+        f"[ -e {root}/usr/bin/cloud-init ] && [ ! -e {root}/etc/cloud/cloud-init.disabled ] && "
+        "echo cloud_init; "
         "command -v ss > /dev/null && { echo ss; ss -Hltnp | sed 's/^/listening /'; }; "
         f"dpkg-query --show --showformat '${{db:Status-Status}} ${{Package}}\\n' {names} 2>/dev/null; "
         f'for file in {files}; do [ ! -e "$file" ] || echo "boot_file $file"; done; '
@@ -49,8 +93,10 @@ def look(answer: str) -> Look:
         hostname=told["hostname"][0],
         memory_mb=int(told["Mem_kb"][0]) // 1024,
         swap_mb=int(told["Swap_kb"][0]) // 1024,
-        swap_at_boot="swap_at_boot" in told,
+        disk_mb=int(told["disk_kb"][0]) // 1024,
+        swap_at_boot=tuple(told.get("swap_at_boot", [])),
         limits_memory="limits" in told,
+        cloud_init="cloud_init" in told,
         listening="\n".join(told.get("listening", [])) if "ss" in told else None,
         packages=tuple(told.get("installed", [])),
         boot_files=tuple(told.get("boot_file", [])),
@@ -65,8 +111,14 @@ def as_values(answer: str) -> dict[str, Any]:
     }
 
 
+def swap_off_files(names: Sequence[str] | None = None) -> dict[str, str]:
+    """Path → content of the files that keep these, or all that are known, from bringing swap."""
+    wanted = [maker for name, maker in SWAP_MAKERS.items() if names is None or name in names]
+    return {maker.file: maker.content for maker in wanted}
+
+
 def node_problems(
-    answer: str, node: str, architectures: Sequence[str], smallest_memory_mb: int,
+    answer: str, node: str, architectures: Sequence[str], smallest_memory_mb: int, smallest_disk_mb: int,
     ports: Mapping[int | str, Sequence[str]], kernel_options: Sequence[str],
 ) -> list[str]:  # fmt: skip
     """One line per reason why a node cannot carry the fog, each with what to change."""
@@ -76,6 +128,11 @@ def node_problems(
             f"{node} has the architecture {seen.architecture} and {seen.memory_mb} MB of memory, but the fog "
             f"needs one of {', '.join(architectures)} (a 64-bit system) and {smallest_memory_mb} MB: install "
             "a 64-bit system or use another machine"
+        )
+    if seen.disk_mb < smallest_disk_mb and OURS not in seen.hosts:  # later the fog itself takes the room
+        problems.append(
+            f"{node} has {seen.disk_mb} MB of disk left, but the fog needs {smallest_disk_mb} MB: make room "
+            "there, or use a larger card"
         )
     if ports and seen.listening is None:
         problems.append(f"{node} has no ss to see its ports with: apt-get install iproute2")

@@ -1,4 +1,4 @@
-"""Makes one artifact from public registries: a program by Go, jars by Maven, a package of PyPI."""
+"""Makes one artifact with public registries: a program by Go, jars by Maven, a package of PyPI."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from controller.errors import FogscaleError
 JAR_SUMS = "jars.sha256"
 # Pinned: what an unpinned plugin does changes with the Maven at hand.
 COPY_DEPENDENCIES = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+COMPILE = "org.apache.maven.plugins:maven-compiler-plugin:3.13.0:compile"
+PACK = "org.apache.maven.plugins:maven-jar-plugin:3.4.2:jar"
 
 
 def build_program(
@@ -26,7 +28,7 @@ def build_program(
     variables: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Static, without paths of this machine. Go refuses modules whose sum differs from that in go.sum."""
-    go = _go(source)
+    go = find_go(source)
     settings = " ".join(f"-X {name}={value}" for name, value in (variables or {}).items())
     command = [
         go, "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-tags", ",".join(tags),
@@ -39,7 +41,7 @@ def build_program(
     _run(command, "Go could not build it", cwd=source, environment=environment)
 
 
-def _go(source: Path) -> str:
+def find_go(source: Path) -> str:
     """The toolchain, which must be at least as new as go.mod asks."""
     wanted = re.search(r"^go (\S+)", (source / "go.mod").read_text(), re.MULTILINE)
     oldest = wanted.group(1) if wanted else "1.24"
@@ -63,15 +65,36 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def fetch_jars(source: Path, target: Path) -> None:
     """All jars of a pom, each with the sum that stands beside it, and none that is not listed."""
+    goals = [COPY_DEPENDENCIES, f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
+    _run([*_maven(source), *goals], "Maven could not fetch it", cwd=source, environment=dict(os.environ))
+    check_jars(target, source / JAR_SUMS)
+
+
+def build_jar(source: Path, target: Path) -> None:
+    """The jar of a pom's own classes. Built beside the sources, Maven would leave its files among them."""
+    check_java_compiler()
+    with tempfile.TemporaryDirectory(prefix="fogscale-") as folder:
+        workplace = shutil.copytree(source, Path(folder) / "source")
+        command = [*_maven(workplace), COMPILE, PACK]
+        _run(command, "Maven could not build it", cwd=workplace, environment=dict(os.environ))
+        (jar,) = (workplace / "target").glob("*.jar")
+        shutil.move(jar, target / jar.name)
+
+
+def find_maven() -> str:
     maven = shutil.which("mvn")
     if maven is None:
         raise FogscaleError("Maven is not installed: apt-get install maven")
-    command = [
-        maven, "-q", "-B", "-f", str(source / "pom.xml"), COPY_DEPENDENCIES,
-        f"-DoutputDirectory={target}", "-DincludeScope=runtime",
-    ]  # fmt: skip
-    _run(command, "Maven could not fetch it", cwd=source, environment=dict(os.environ))
-    check_jars(target, source / JAR_SUMS)
+    return maven
+
+
+def check_java_compiler() -> None:
+    if shutil.which("javac") is None:
+        raise FogscaleError("there is no Java compiler: apt-get install default-jdk-headless")
+
+
+def _maven(source: Path) -> list[str]:
+    return [find_maven(), "-q", "-B", "-f", str(source / "pom.xml")]
 
 
 def check_jars(folder: Path, list_of_sums: Path) -> None:
@@ -124,10 +147,24 @@ def _run(command: Sequence[str], failure: str, cwd: Path, environment: dict[str,
         check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        lines = [line for line in lines if not line.startswith("#")]  # Go's headings
-        telling = [
-            line for line in lines if re.search(r"error|mismatch|cannot|not found|no such", line, re.I)
-        ]
-        reason = (telling or lines or ["no reason given"])[0]
-        raise FogscaleError(f"{failure} ({reason}): check the network and the registries' settings")
+        # Maven takes back colours that it never set.
+        output = re.sub(r"\x1b\[[0-9;]*m", "", f"{done.stderr}\n{done.stdout}")
+        raise FogscaleError(f"{failure} ({_reason(output)}): {_advice(output)}")
+
+
+def _reason(output: str) -> str:
+    """The first line that tells one; headings and what went well do not."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("#", "go: downloading")) and line[-1] != ":"]
+    telling = [line for line in lines if re.search(r"error|mismatch|cannot|not found|no such", line, re.I)]
+    return (telling or lines or ["no reason given"])[0]
+
+
+def _advice(output: str) -> str:
+    """Go names a line of the sources also where the network is to blame for what it imports."""
+    if re.search(r"checksum mismatch|SECURITY ERROR|missing go\.sum entry", output):
+        return "do not use it; if its version was changed on purpose, write the new sums ('go mod tidy')"
+    at_a_line = re.search(r"\.(go:\d+|java:\[\d+)", output)
+    if at_a_line and not re.search(r"dial tcp|GOPROXY|\bGet \"http", output):
+        return "mend its sources"
+    return "check the network and the registries' settings"

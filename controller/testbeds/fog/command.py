@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 import yaml
+from rich.markup import escape
 from rich.table import Table
 
 from controller.console import Json, err, out
@@ -16,6 +17,7 @@ from controller.errors import FogscaleError, unknown
 from controller.testbeds.fog import artifacts as artifact_store
 from controller.testbeds.fog import manifest as manifests
 from controller.testbeds.fog.folders import TESTBEDS, cache_folder, checkout, state_folder
+from controller.testbeds.fog.matrix import MOST_MS
 from controller.testbeds.fog.ping import Measured
 from controller.testbeds.fog.playbooks import Progress, Step, run
 from controller.testbeds.fog.status import Status
@@ -73,7 +75,7 @@ def network(
     _known(testbed)
     built = manifests.read(state_folder(testbed), testbed)
     wanted = read_matrix(file)
-    built.matrix(wanted["fog_rtt_ms"], float(wanted.get("fog_rtt_max_ms", built.rtt_max_ms)))
+    built.matrix(wanted["fog_rtt_ms"], wanted.get("fog_rtt_max_ms", built.rtt_max_ms))
     variables = {**_as_built(testbed), **wanted}
     _report(run("playbooks/network.yml", testbed, variables, _tell), "changed", testbed, as_json)
 
@@ -124,7 +126,7 @@ def artifacts(
 def read_matrix(file: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(file.read_text())
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise FogscaleError(f"{file} cannot be read: {error}") from None
     if not isinstance(values, dict) or "fog_rtt_ms" not in values:
         raise FogscaleError(
@@ -133,6 +135,9 @@ def read_matrix(file: Path) -> dict[str, Any]:
     for key in values:
         if key not in ("fog_rtt_ms", "fog_rtt_max_ms"):
             raise FogscaleError(f"{file}: {unknown('key', str(key), ('fog_rtt_ms', 'fog_rtt_max_ms'))}")
+    most_ms = values.get("fog_rtt_max_ms", MOST_MS)
+    if isinstance(most_ms, bool) or not isinstance(most_ms, int | float):
+        raise FogscaleError(f"{file}: fog_rtt_max_ms is '{most_ms}': write a number of milliseconds")
     return values
 
 
@@ -171,7 +176,7 @@ def _report(progress: Progress, verb: str, testbed: str, as_json: bool) -> None:
 def show(found: Status) -> None:
     nodes = Table("node", "group", "address", "state", "CPUs", "memory", box=None, header_style="bold")
     for each in found.nodes:
-        state = f"[red]{each.problem}[/red]" if each.problem else each.state
+        state = f"[red]{escape(each.problem)}[/red]" if each.problem else _systemd_state(each.state)
         memory = "" if each.problem else f"{each.memory_mb} MB"
         cpus = "" if each.node.cpus is None else f"{each.node.cpus:g}"
         nodes.add_row(each.node.name, each.node.group, each.node.address, state, cpus, memory)
@@ -187,6 +192,11 @@ def show(found: Status) -> None:
     out.print(
         "\n" + "\n".join(f"{name} {number}" for name, number in found.versions.items()), highlight=False
     )
+
+
+def _systemd_state(word: str) -> str:
+    """Degraded: a unit failed, on a Raspberry Pi perhaps none of ours. Services are judged by their ports."""
+    return word if word == "running" else f"[yellow]{escape(word)}[/yellow]"
 
 
 def _round_trips(found: Status) -> Table:

@@ -71,9 +71,6 @@ class Transition:
     rewire: bool = False  # other ports at the switch
     rebuild: bool = False  # another network altogether: everything starts anew
 
-    def __bool__(self) -> bool:
-        return bool(self.stop or self.start or self.limit or self.rewire or self.rebuild)
-
 
 def transition(now: Definition | None, running: set[str], wanted: Definition) -> Transition:
     """From what was last asked for, and which of those nodes still run."""

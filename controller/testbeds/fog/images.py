@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.errors import FogscaleError
+from controller.testbeds.fog.builders import sum_of
 
 # Documentation of packages is of no use in an image.
 LEFT_OUT = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/lintian/", "/usr/share/bug/")
@@ -29,7 +30,7 @@ def write_image(
         for inside, origin in sorted(options["files"].items()):
             for path, source in _files(name, str(inside), str(origin), folders):
                 _add(archive, path, source)
-    configuration = image_configuration(options, architecture, _sha256(layer))
+    configuration = image_configuration(options, architecture, sum_of(layer))
     _write_archive(target / "image.tar", options["image"], configuration, layer)
     layer.unlink()
 
@@ -119,8 +120,3 @@ def _write_archive(target: Path, image: str, configuration: bytes, layer: Path) 
         entry.size = layer.stat().st_size
         with layer.open("rb") as stream:
             archive.addfile(entry, stream)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

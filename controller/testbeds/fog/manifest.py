@@ -23,6 +23,7 @@ class ManifestNode:
     known_hosts: str | None = None
     cpus: float | None = None
     memory_mb: int | None = None
+    port: int = 22  # of its sshd
 
 
 @dataclass(frozen=True)

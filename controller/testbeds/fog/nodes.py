@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -45,7 +46,7 @@ Host {names}
   IdentitiesOnly yes
   UserKnownHostsFile {known_hosts}
   StrictHostKeyChecking yes
-  ProxyCommand env PYTHONPATH={package} {enter} {python} -m controller.testbeds.fog.relay %h %p
+  ProxyCommand env {package} {enter} {python} -m controller.testbeds.fog.relay %h %p
 """
 
 
@@ -126,10 +127,15 @@ def ssh_config(definition: Definition, state: State) -> str:
     addresses = "".join(f"Host {node.name}\n  HostName {node.address}\n" for node in definition.nodes)
     common = SSH_CONFIG.format(
         names=" ".join(f"{node.name} {node.address}" for node in definition.nodes), key=state.key,
-        known_hosts=state.known_hosts, package=Path(__file__).parents[3],
-        enter=state.enter, python=sys.executable,
+        known_hosts=state.known_hosts, package=_quoted(f"PYTHONPATH={Path(__file__).parents[3]}"),
+        enter=state.enter, python=_quoted(sys.executable),
     )  # fmt: skip
     return addresses + common
+
+
+def _quoted(word: str) -> str:
+    """For a shell, by way of ssh. (Names of the testbed's own folders need it not: preflight sees to it.)"""
+    return shlex.quote(word).replace("%", "%%")
 
 
 def _known_host(node: EmulatedNode, state: State) -> str:
@@ -148,7 +154,7 @@ def _generate_key(path: Path, comment: str) -> bool:
     return True
 
 
-def _start_supervisor(state: State) -> None:
+def _start_supervisor(state: State, patience_s: float = 15.0) -> None:
     clear_away(state)
     with state.supervisor_log.open("a") as log:
         state.supervisor_log.chmod(0o600)
@@ -157,7 +163,7 @@ def _start_supervisor(state: State) -> None:
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         )  # fmt: skip
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline and keeper.poll() is None:
         if state.supervisor() is not None:
             with suppress(FogscaleError):
@@ -165,7 +171,14 @@ def _start_supervisor(state: State) -> None:
                 keeper.returncode = 0  # it stays: Popen must not warn about it
                 return
         time.sleep(0.02)
-    raise FogscaleError(f"the supervisor of the nodes did not start: {last_line(state.supervisor_log)}")
+    with suppress(ProcessLookupError):
+        os.killpg(keeper.pid, signal.SIGKILL)
+    keeper.wait()
+    clear_away(state)
+    raise FogscaleError(
+        f"the supervisor of the nodes did not start: {last_line(state.supervisor_log)} "
+        f"(all of it: {state.supervisor_log}); run the same command again"
+    )
 
 
 def _end_supervisor(state: State) -> None:
@@ -180,15 +193,13 @@ def _end_supervisor(state: State) -> None:
     clear_away(state)
 
 
-def close_ssh(state: State) -> None:
-    """Connections that Ansible keeps open for the next task are processes too."""
+def close_ssh(state: State, timeout_s: float = 5.0) -> None:
+    """Connections that Ansible keeps open for the next task are processes too. One that does not hear ends by
+    itself when its node is gone."""
     for path in state.ssh_sockets.glob("*") if state.ssh_sockets.is_dir() else ():
-        subprocess.run(
-            ["ssh", "-o", f"ControlPath={path}", "-O", "exit", "fog"],
-            capture_output=True,
-            check=False,
-            timeout=5,
-        )
+        command = ["ssh", "-o", f"ControlPath={path}", "-O", "exit", "fog"]
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, capture_output=True, check=False, timeout=timeout_s)
 
 
 def wait_for_ssh(definition: Definition, state: State, patience_s: float) -> None:
@@ -210,7 +221,8 @@ def wait_for_ssh(definition: Definition, state: State, patience_s: float) -> Non
     name = waiting[0].name
     log = state.node(name) / "console.log"
     raise FogscaleError(
-        f"node {name} does not answer: its console says '{last_line(log)}' (all of it: {log})"
+        f"node {name} does not answer: its console says '{last_line(log)}' (all of it: {log}); run the same "
+        f"command again, and if that does not help, 'fogscale testbed down' before it"
     )
 
 

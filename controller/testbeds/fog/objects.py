@@ -100,17 +100,17 @@ def _wait(store: ObjectStore, patience_s: float) -> None:
     from urllib3.exceptions import HTTPError
 
     deadline_s = time.monotonic() + patience_s
-    failure: Exception | None = None
+    failure = "no answer"
     while time.monotonic() < deadline_s:
         try:
             store.client(store.root).list_buckets()
             return
         except S3Error as error:
-            failure = error
+            failure = str(error.code)
             if error.code in ("InvalidAccessKeyId", "SignatureDoesNotMatch"):
                 break
-        except HTTPError as error:
-            failure = error
+        except HTTPError:
+            failure = "no answer"
         time.sleep(0.2)
     raise FogscaleError(
         f"MinIO at {store.endpoint} does not let its root in ({failure}): "
@@ -178,6 +178,7 @@ def problems(store: ObjectStore) -> list[str]:
     """What does not work, in words: an object goes through with Flink's key, all else is refused."""
     from minio.error import S3Error
 
+    _wait(store, ANSWER_WITHIN_S)
     name, content = f"verify/{uuid.uuid4().hex}", uuid.uuid4().bytes
     flink = store.client(store.flink)
     found = []

@@ -65,7 +65,7 @@ def compared(
     peers: Sequence[str] | None = None,
 ) -> list[Measured]:
     seen = round_trips_ms(output)
-    others = [name for name in (peers or wanted.names) if name != source]
+    others = [name for name in (wanted.names if peers is None else peers) if name != source]
     return [Measured(source, name, wanted(source, name), seen.get(addresses[name])) for name in others]
 
 

@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -64,7 +65,7 @@ def ensure(folder: Path, certificates: Sequence[Certificate], now: datetime | No
     _make_private(folder)
     made = []
     if not (folder / f"{AUTHORITY}.crt").exists():
-        made += [_make_authority(folder, now), *_remove_all(folder)]
+        made.append(_make_authority(folder, now))
     if not (folder / f"{TOKENS}.pub").exists():
         made.append(_make_token_key(folder))
     for certificate in certificates:
@@ -74,18 +75,12 @@ def ensure(folder: Path, certificates: Sequence[Certificate], now: datetime | No
     return made
 
 
-def _remove_all(folder: Path) -> list[str]:
-    """Certificates of an authority that is gone are worth nothing."""
-    for path in folder.glob("*.crt"):
-        if path.stem != AUTHORITY:
-            path.unlink()
-    return []
-
-
 def _holds(folder: Path, certificate: Certificate, now: datetime) -> bool:
+    """A certificate of an authority that is gone is worth nothing."""
     try:
         found = x509.load_pem_x509_certificate((folder / f"{certificate.name}.crt").read_bytes())
-    except (FileNotFoundError, ValueError):
+        found.verify_directly_issued_by(_authority(folder))
+    except (FileNotFoundError, ValueError, InvalidSignature):
         return False
     try:
         names = list(found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
@@ -97,6 +92,10 @@ def _holds(folder: Path, certificate: Certificate, now: datetime) -> bool:
         and names == certificate.alternatives
         and found.not_valid_after_utc - now > timedelta(days=RENEW_DAYS)
     )
+
+
+def _authority(folder: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate((folder / f"{AUTHORITY}.crt").read_bytes())
 
 
 def _make_authority(folder: Path, now: datetime) -> str:
@@ -128,7 +127,7 @@ def _make_token_key(folder: Path) -> str:
 
 
 def _issue(folder: Path, certificate: Certificate, now: datetime) -> None:
-    authority = x509.load_pem_x509_certificate((folder / f"{AUTHORITY}.crt").read_bytes())
+    authority = _authority(folder)
     signer = serialization.load_pem_private_key((folder / f"{AUTHORITY}.key").read_bytes(), None)
     if not isinstance(signer, ec.EllipticCurvePrivateKey):
         raise FogscaleError(f"{folder / AUTHORITY}.key is no key of ours: remove {folder}, then build again")
@@ -172,9 +171,12 @@ def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    """Wholly or not at all."""
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
+    new.replace(path)
 
 
 def write_private(path: Path, text: str) -> bool:

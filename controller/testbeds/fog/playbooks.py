@@ -13,6 +13,9 @@ from typing import Any
 
 from controller.errors import FogscaleError
 from controller.testbeds.fog.folders import checkout
+from controller.testbeds.fog.interruption import Interruption
+
+COMMAND_FAILED = "non-zero return code"  # all that Ansible's `command` says of itself
 
 
 @dataclass
@@ -31,8 +34,18 @@ class Progress:
 
     tell: Callable[[Step], None]
     steps: list[Step] = field(default_factory=list)
-    failure: str | None = None
     changed: dict[str, int] = field(default_factory=dict)
+    last_words: dict[str, str] = field(
+        default_factory=dict
+    )  # host → of its last failure; hosts as they failed first
+    lost: set[str] | None = None  # hosts that did not get to the end; None: the run never summed up
+
+    @property
+    def failure(self) -> str | None:
+        """Ansible tells of a task that a `rescue` made up for as of any other that failed. Only its sum at
+        the end knows which hosts are lost, and what such a host said last is what ended it."""
+        words = (said for host, said in self.last_words.items() if self.lost is None or host in self.lost)
+        return next(words, None)
 
     def follow(self, event: Mapping[str, Any], now_s: float) -> None:
         kind, data = event.get("event", ""), event.get("event_data", {})
@@ -41,9 +54,10 @@ class Progress:
         elif kind == "runner_on_ok" and data.get("res", {}).get("changed") and self.steps:
             self.steps[-1].changed += 1
         elif kind in ("runner_on_failed", "runner_on_unreachable") and not data.get("ignore_errors"):
-            self.failure = self.failure or _failure(data)
+            self.last_words[data.get("host", "")] = _failure(data)
         elif kind == "playbook_on_stats":
             self.changed = {host: count for host, count in data.get("changed", {}).items() if count}
+            self.lost = {*data.get("failures", {}), *data.get("dark", {})}
             self.finish(now_s)
 
     def _enter(self, name: str, now_s: float) -> None:
@@ -59,18 +73,34 @@ class Progress:
 
 
 def _failure(data: Mapping[str, Any]) -> str:
-    result = data.get("res", {})
-    told = result.get("problems") or result.get("msg") or result.get("stderr") or "no reason given"
-    text = "; ".join(map(str, told)) if isinstance(told, list) else str(told)
+    text = _words(data.get("res", {}), str(data.get("task", "a task")))
     host = data.get("host", "")
     where = "" if host in ("", "localhost") or host in text else f"{host}: "
     return f"{where}{text}"
 
 
+def _words(result: Mapping[str, Any], task: str) -> str:
+    if "censored" in result:
+        return (
+            f"'{task}' failed, its words are hidden because they may hold secrets: look into the node's logs"
+        )
+    failed = [each for each in result.get("results", ()) if each.get("failed")]
+    if failed:  # a loop's own message is only that an item failed
+        return _words(failed[0], task)
+    told = str(result.get("msg", ""))
+    if told in ("", COMMAND_FAILED):
+        told = _last_line(str(result.get("stderr", ""))) or _last_line(str(result.get("stdout", ""))) or told
+    return "; ".join(told.splitlines()) or f"'{task}' failed without a reason"
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
 def run(
     playbook: str, testbed: str, variables: Mapping[str, Any], tell: Callable[[Step], None] = lambda _: None
 ) -> Progress:
-    """Raises with the first failure's own words."""
+    """Raises with the words of the failure that ended it."""
     try:
         import ansible_runner
     except ImportError:
@@ -82,7 +112,8 @@ def run(
         progress.follow(event, time.monotonic())
         return True  # keep the event
 
-    with TemporaryDirectory(prefix="fogscale-") as folder:  # only we can read it; what is in it goes with it
+    # Only we can read the folder; what is in it goes with it.
+    with TemporaryDirectory(prefix="fogscale-") as folder, Interruption() as interruption:
         done = ansible_runner.run(
             private_data_dir=folder,
             project_dir=str(project),
@@ -91,11 +122,19 @@ def run(
             extravars=dict(variables),
             envvars={
                 "ANSIBLE_CONFIG": str(project / "ansible.cfg"),
+                "ANSIBLE_NOCOLOR": "1",
+                # Else an interruption would leave modules with their arguments in the home folder.
+                "ANSIBLE_LOCAL_TEMP": f"{folder}/tmp",
+                "ANSIBLE_PIPELINING": "1",
                 "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             },
             event_handler=heard,
+            cancel_callback=interruption,
+            settings={"pexpect_timeout": 1},  # how often it looks for an interruption, in s
             quiet=True,
         )
+        if done.status == "canceled":
+            raise FogscaleError("interrupted: run the same command again to go on")
         if done.rc != 0:
             words = progress.failure or _last_words(Path(folder))
             raise FogscaleError(f"{playbook} stopped: {words}")

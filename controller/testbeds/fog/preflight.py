@@ -17,11 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from controller.errors import FogscaleError, unknown
-from controller.testbeds.fog.cgroups import ROOT, V1_TREES, is_v2
+from controller.testbeds.fog.artifacts import ROOTFS, Store
+from controller.testbeds.fog.cgroups import ROOT, V1_TREES, Group, is_v2
 from controller.testbeds.fog.matrix import MOST_MS, rtt_matrix
 from controller.testbeds.fog.rootfs import ARCHITECTURES
+from controller.testbeds.fog.state import State
 
 BACKENDS = ("netem", "switch")
+CLUSTERS = ("k3s", "kubernetes_upstream")
 FEWEST_NODES = 3  # a server, a node for the services and one that computes
 INOTIFY_PER_NODE, INOTIFY_ELSE = 15, 8  # measured: a node with systemd, containerd and a kubelet
 DISK_MB_PER_NODE, DISK_MB_ONCE = 1536, 6144  # what a node writes; what all share, and the builds of it
@@ -37,6 +40,8 @@ PROGRAMS = {  # program → Debian's package
 }
 # A name becomes a host name, and with a prefix an interface's name of at most 15 characters.
 NODE_NAME = re.compile(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?")
+# Mounts, nspawn, ssh and shells each give a meaning of their own to colons, commas, blanks and quotes.
+FOLDER_NAME = re.compile(r"[\w./+@~-]+")
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class WantedNode:
     address: str
     cpus: float | None = None  # emulated nodes only
     memory_mb: int | None = None
+    port: int = 22  # of its sshd
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,8 @@ class Wanted:
     known_nodes: tuple[str, ...] = ()
     rtt_max_ms: float = MOST_MS
     network: str = "10.77.0.0/24"
+    cluster: str = "kubernetes_upstream"
+    folders: tuple[str, ...] = ()  # where the testbed keeps its things
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,18 @@ class Machine:
     is_linux: bool = True
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What of the testbed is there already, and so need not be free any more."""
+
+    memory_mb: int = 0  # that the nodes use
+    disk_mb: int = 0  # that the state folder takes
+    is_cached: bool = False  # the root file system and all artifacts are
+
+
 def inventory_problems(wanted: Wanted) -> list[str]:
     """What is wrong whatever the machine."""
-    found = [*_node_problems(wanted), *_address_problems(wanted)]
+    found = [*_node_problems(wanted), *_address_problems(wanted), *_folder_problems(wanted)]
     if wanted.backend not in BACKENDS:
         found.append(f"fog_network_backend: {unknown('backend', wanted.backend, BACKENDS)}")
     elif wanted.backend == "switch" and not wanted.emulated:
@@ -86,6 +103,8 @@ def inventory_problems(wanted: Wanted) -> list[str]:
             "fog_network_backend: the switch carries frames of emulated nodes only; "
             "on real machines use netem"
         )
+    if wanted.cluster not in CLUSTERS:
+        found.append(f"fog_cluster: {unknown('cluster', wanted.cluster, CLUSTERS)}")
     try:
         names = [node.name for node in wanted.nodes]
         rtt_matrix(wanted.rtt_ms, names, wanted.known_nodes, wanted.rtt_max_ms)
@@ -125,7 +144,15 @@ def _address_problems(wanted: Wanted) -> list[str]:
     ]
     if not wanted.emulated:
         return found
-    network = IPv4Network(wanted.network)
+    try:
+        network = IPv4Network(wanted.network)
+    except ValueError as error:
+        return [*found, f"fog_network_cidr: {error}: write a network, e.g. 10.77.0.0/24"]
+    if network.num_addresses < len(wanted.nodes) + 3:  # its first, its last and this machine's are taken
+        return [
+            *found,
+            f"fog_network_cidr: {network} has no room for {len(wanted.nodes)} nodes: write a larger one",
+        ]
     if not network.is_private:
         found.append(
             f"the network {wanted.network} is not private: use one within 10.0.0.0/8, e.g. 10.77.0.0/24"
@@ -143,8 +170,17 @@ def _address_problems(wanted: Wanted) -> list[str]:
     return found
 
 
-def machine_problems(wanted: Wanted, machine: Machine, memory_in_use_mb: int = 0) -> list[str]:
-    """What this machine lacks for emulated nodes. `memory_in_use_mb` is what they already use of it."""
+def _folder_problems(wanted: Wanted) -> list[str]:
+    return [
+        f"the folder '{folder}' has a character in its name that mounts or shells would stumble over: use "
+        f"letters, digits and ./+@~-_ only (FOGSCALE_STATE and XDG_CACHE_HOME name other folders)"
+        for folder in wanted.folders
+        if not FOLDER_NAME.fullmatch(folder)
+    ]
+
+
+def machine_problems(wanted: Wanted, machine: Machine, standing: Standing | None = None) -> list[str]:
+    """What this machine lacks for emulated nodes."""
     if not machine.is_linux:
         return ["emulated nodes need Linux: run this on a Linux machine, or use Raspberry Pis (inventory/pi)"]
     found = []
@@ -167,23 +203,24 @@ def machine_problems(wanted: Wanted, machine: Machine, memory_in_use_mb: int = 0
         found.append(
             "this kernel has no netem: set fog_network_backend: switch, or load it (modprobe sch_netem)"
         )
-    return found + _size_problems(wanted, machine, memory_in_use_mb)
+    return found + _size_problems(wanted, machine, standing or Standing())
 
 
-def _size_problems(wanted: Wanted, machine: Machine, memory_in_use_mb: int) -> list[str]:
+def _size_problems(wanted: Wanted, machine: Machine, standing: Standing) -> list[str]:
     found = []
     count = len(wanted.nodes)
     memory_mb = sum(node.memory_mb or 0 for node in wanted.nodes)
-    if memory_mb > machine.memory_mb + memory_in_use_mb:
+    if memory_mb > machine.memory_mb + standing.memory_mb:
         found.append(
-            f"{count} nodes may use {memory_mb} MB of memory but {machine.memory_mb + memory_in_use_mb} MB "
+            f"{count} nodes may use {memory_mb} MB of memory but {machine.memory_mb + standing.memory_mb} MB "
             f"are free: lower emulated_memory_mb or fog_nodes"
         )
-    needed_mb = DISK_MB_ONCE + count * DISK_MB_PER_NODE
+    nodes_mb = max(0, count * DISK_MB_PER_NODE - standing.disk_mb)
+    needed_mb = nodes_mb + (0 if standing.is_cached else DISK_MB_ONCE)
     for folder, free_mb in machine.disk_mb.items():
         if free_mb < needed_mb:
             found.append(
-                f"{folder} has {free_mb} MB of disk left, {count} nodes need {needed_mb} MB: make room, "
+                f"{folder} has {free_mb} MB of disk left, {count} nodes need {needed_mb} MB more: make room, "
                 f"or name another disk with FOGSCALE_STATE and XDG_CACHE_HOME"
             )
     instances = INOTIFY_ELSE + count * INOTIFY_PER_NODE
@@ -196,11 +233,13 @@ def _size_problems(wanted: Wanted, machine: Machine, memory_in_use_mb: int) -> l
 
 
 def reachability_problems(
-    nodes: Sequence[WantedNode], answers: Callable[[str], bool], inventory: str = "inventory/pi/hosts.yml"
+    nodes: Sequence[WantedNode],
+    answers: Callable[[str, int], bool],
+    inventory: str = "inventory/pi/hosts.yml",
 ) -> list[str]:
     """Real machines that do not answer; when none does, there are probably none."""
     with ThreadPoolExecutor(max_workers=32) as pool:
-        reached = list(pool.map(lambda node: answers(node.address), nodes))
+        reached = list(pool.map(lambda node: answers(node.address, node.port), nodes))
     silent = [node for node, there in zip(nodes, reached, strict=True) if not there]
     if not silent:
         return []
@@ -214,22 +253,22 @@ def reachability_problems(
     return [f"no answer on the SSH port from {names}: switch on, or mend the addresses in {inventory}"]
 
 
-def answers_ssh(address: str, timeout_s: float = 3.0) -> bool:
+def answers_ssh(address: str, port: int = 22, timeout_s: float = 3.0) -> bool:
     try:
-        with socket.create_connection((address, 22), timeout_s) as connection:
+        with socket.create_connection((address, port), timeout_s) as connection:
             return connection.recv(4) == b"SSH-"
     except OSError:
         return False
 
 
-def this_machine(folders: Sequence[Path]) -> Machine:
+def this_machine(folders: Sequence[str]) -> Machine:
     """Reads what `machine_problems` judges."""
     return Machine(
         is_root=os.geteuid() == 0,
         is_linux=platform.system() == "Linux",
         architecture=platform.machine(),
         memory_mb=_memory_mb(),
-        disk_mb={str(folder): shutil.disk_usage(_existing(folder)).free >> 20 for folder in folders},
+        disk_mb={folder: shutil.disk_usage(_existing(Path(folder))).free >> 20 for folder in folders},
         inotify_instances=int(_read("/proc/sys/fs/inotify/max_user_instances") or 0),
         programs=frozenset(program for program in PROGRAMS if shutil.which(program)),
         has_cgroups=_has_cgroups(),
@@ -237,6 +276,22 @@ def this_machine(folders: Sequence[Path]) -> Machine:
         or _succeeds("modprobe", "--dry-run", "overlay"),
         has_netem=_has_netem(),
     )
+
+
+def standing(state: State, store: Store, artifacts: Sequence[str]) -> Standing:
+    return Standing(
+        Group(state.group).memory_used_mb(),
+        _disk_used_mb(state.folder),
+        all(store.folder(name).is_dir() for name in [ROOTFS, *artifacts]),
+    )
+
+
+def _disk_used_mb(folder: Path) -> int:
+    """`du` is content with files that come and go meanwhile, and says nothing of a folder that is missing."""
+    told = subprocess.run(
+        ["du", "-s", "-x", "-m", str(folder)], capture_output=True, text=True, check=False
+    ).stdout
+    return int(told.split()[0]) if told else 0
 
 
 def _has_cgroups() -> bool:

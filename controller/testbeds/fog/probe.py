@@ -29,10 +29,10 @@ def shell(node: ManifestNode, network: Path | None, timeout_s: float = 10.0) -> 
         client.load_system_host_keys()
     try:
         client.connect(
-            node.address, username=node.user, key_filename=node.key,
-            timeout=timeout_s, auth_timeout=timeout_s, banner_timeout=timeout_s,
+            node.address, node.port, username=node.user, key_filename=node.key,
+            timeout=timeout_s, auth_timeout=timeout_s, banner_timeout=timeout_s, channel_timeout=timeout_s,
             allow_agent=node.key is None, look_for_keys=node.key is None,
-            sock=None if network is None else namespaces.connect(network, node.address, 22, timeout_s),
+            sock=None if network is None else namespaces.connect(network, node.address, node.port, timeout_s),
         )  # fmt: skip
     except (paramiko.SSHException, OSError) as error:
         client.close()
@@ -42,14 +42,23 @@ def shell(node: ManifestNode, network: Path | None, timeout_s: float = 10.0) -> 
 
 
 def ask(client: paramiko.SSHClient, command: str, timeout_s: float = 60.0) -> str:
-    """What a command prints; it must succeed."""
-    _, output, errors = client.exec_command(command, timeout=timeout_s)
-    text = output.read().decode(errors="replace")
+    """What a command prints; it must succeed, and not be silent for longer than that."""
+    import paramiko
+
+    try:
+        _, output, errors = client.exec_command(command, timeout=timeout_s)
+        output.channel.shutdown_write()  # whatever reads its input would wait for ever
+        text, complaint = (stream.read().decode(errors="replace") for stream in (output, errors))
+        if not output.channel.status_event.wait(timeout_s):
+            raise TimeoutError("timed out")
+    except (paramiko.SSHException, OSError) as error:
+        reason = str(error) or type(error).__name__
+        raise FogscaleError(
+            f"it let us in, then fell silent ({reason}): restart it, or give it more memory"
+        ) from None
     code = output.channel.recv_exit_status()
     if code != 0:
-        raise FogscaleError(
-            f"'{command}' ended with {code}: {errors.read().decode(errors='replace').strip()}"
-        )
+        raise FogscaleError(f"'{command}' ended with {code}: {complaint.strip()}")
     return text
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -14,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from controller.errors import FogscaleError, unknown
-from controller.testbeds.fog.state import remove_tree
+from controller.testbeds.fog.cache import make_once
 
 RECIPE = 2  # raised when what is done below changes
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -66,21 +65,22 @@ class Recipe:
 
 
 def ensure(recipe: Recipe, cache: Path) -> tuple[Path, bool]:
-    """The folder, and whether it had to be built. An interrupted build leaves nothing that counts as done."""
+    """The folder, and whether it had to be built."""
+
+    def build(target: Path) -> None:
+        check_tools()
+        _bootstrap(recipe, target)
+        _settle(recipe, target)
+
     folder = recipe.folder(cache)
-    if folder.is_dir():
-        return folder, False
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # whoever builds the same meanwhile is waited for
-        if folder.is_dir():
-            return folder, False
-        unfinished = cache / f"{folder.name}.unfinished"
-        remove_tree(unfinished)
-        _bootstrap(recipe, unfinished)
-        _settle(recipe, unfinished)
-        unfinished.rename(folder)
-    return folder, True
+    return folder, make_once(folder, build)
+
+
+def check_tools() -> None:
+    if os.geteuid() != 0:
+        raise FogscaleError("the nodes' root file system is built by root: run the same command with sudo")
+    if shutil.which("mmdebstrap") is None:
+        raise FogscaleError("mmdebstrap is not installed: apt-get install mmdebstrap")
 
 
 def bootstrap_command(recipe: Recipe, target: Path) -> list[str]:
@@ -97,8 +97,6 @@ def bootstrap_command(recipe: Recipe, target: Path) -> list[str]:
 
 
 def _bootstrap(recipe: Recipe, target: Path) -> None:
-    if shutil.which("mmdebstrap") is None:
-        raise FogscaleError("mmdebstrap is not installed: apt-get install mmdebstrap")
     environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
     log = target.with_suffix(".log")
     with log.open("w") as file:
@@ -110,7 +108,6 @@ def _bootstrap(recipe: Recipe, target: Path) -> None:
         told = [
             line for line in log.read_text().splitlines() if line.startswith(("E:", "Err:", "dpkg: error"))
         ]
-        remove_tree(target)
         raise FogscaleError(
             f"the nodes' root file system could not be built from Debian's packages "
             f"({told[0] if told else 'no reason given'}; all of it: {log}): "

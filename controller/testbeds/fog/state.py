@@ -9,9 +9,9 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from controller.errors import FogscaleError
 
@@ -54,17 +54,26 @@ class State:
         """Two commands at once would build into each other."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         path = self.folder.with_name(f".{self.folder.name}.lock")
-        with path.open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise FogscaleError(
-                    f"another command is working on {self.folder}: wait until it has finished"
-                ) from None
+        with self._lock(path):
             try:
                 yield
             finally:
                 path.unlink(missing_ok=True)
+
+    def _lock(self, path: Path) -> IO[str]:
+        while True:
+            file = path.open("w")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                raise FogscaleError(
+                    f"another command is working on {self.folder}: wait until it has finished"
+                ) from None
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    return file
+            file.close()  # its holder removed it after we had opened it: that lock keeps nobody out
 
     def supervisor(self) -> int | None:
         """The process whose namespaces are the fog's, if it lives."""

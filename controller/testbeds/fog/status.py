@@ -20,6 +20,7 @@ _FACTS = (
 )
 _MARK = "-- round trips --"
 LONG_LOOK_PINGS = 20
+PATIENCE_S = 20.0  # of a node that let us in; the longest look takes seven
 
 
 @dataclass(frozen=True)
@@ -80,14 +81,12 @@ class Status:
         }  # fmt: skip
 
 
-def status(manifest: Manifest, folder: Path, pings: int = 5) -> Status:
+def status(manifest: Manifest, folder: Path, pings: int = 5, patience_s: float = PATIENCE_S) -> Status:
     network = State(folder).network() if manifest.emulated else None
     with ThreadPoolExecutor(max_workers=len(manifest.nodes)) as pool:
-        probed = list(pool.map(lambda node: _probe(node, manifest, network, pings), manifest.nodes))
-    order = [node.name for node in manifest.nodes]
-    pairs = [
-        pair for _, pairs in probed for pair in pairs if order.index(pair.source) < order.index(pair.target)
-    ]
+        probed = list(
+            pool.map(lambda node: _probe(node, manifest, network, pings, patience_s), manifest.nodes)
+        )
     nodes = tuple(node for node, _ in probed)
     systems = sorted({f"{node.system}, Linux {node.kernel}" for node in nodes if node.problem is None})
     versions = {name: version(name) for name in ("fogscale", "ansible-core", "paramiko")}
@@ -95,40 +94,53 @@ def status(manifest: Manifest, folder: Path, pings: int = 5) -> Status:
         manifest.testbed,
         manifest.backend,
         nodes,
-        tuple(pairs),
+        tuple(pair for _, pairs in probed for pair in pairs),
         _services(manifest, network),
         {**versions, "nodes": "; ".join(systems)},
     )
 
 
 def _probe(
-    node: ManifestNode, manifest: Manifest, network: Path | None, pings: int
+    node: ManifestNode, manifest: Manifest, network: Path | None, pings: int, patience_s: float
 ) -> tuple[NodeStatus, list[Measured]]:
+    """With its round trips to the nodes listed after it: those to the others are theirs to measure."""
     wanted, addresses = manifest.rtt_ms, manifest.addresses
-    others = [address for name, address in addresses.items() if name != node.name]
+    later = list(addresses)[list(addresses).index(node.name) + 1 :]
+
+    def script(peers: list[str], count: int) -> str:
+        return ping_script([addresses[name] for name in peers], count)
+
     try:
         with shell(node, network) as client:
-            told = ask(client, f"{_FACTS}; echo '{_MARK}'; {ping_script(others, pings)}")
+            told = ask(client, f"{_FACTS}; echo '{_MARK}'; {script(later, pings)}", patience_s)
             facts, _, round_trips = told.partition(_MARK)
-            measured = compared(node.name, round_trips, wanted, addresses)
 
             def look_longer(peers: list[str]) -> list[Measured]:
-                told = ask(client, ping_script((addresses[name] for name in peers), LONG_LOOK_PINGS))
+                told = ask(client, script(peers, LONG_LOOK_PINGS), patience_s)
                 return compared(node.name, told, wanted, addresses, peers)
 
-            measured = late_ones_again(measured, look_longer)
+            measured = compared(node.name, round_trips, wanted, addresses, later)
+            return _facts(node, facts), late_ones_again(measured, look_longer)
     except FogscaleError as error:
-        return NodeStatus(node, str(error)), compared(node.name, "", wanted, addresses)
-    kernel, system, memory_kb, state = facts.split("\n")[:4]
-    seen = NodeStatus(node, None, kernel, system, int(memory_kb) >> 10, state)
-    return seen, measured
+        return NodeStatus(node, str(error)), compared(node.name, "", wanted, addresses, later)
+
+
+def _facts(node: ManifestNode, told: str) -> NodeStatus:
+    try:
+        kernel, system, memory_kb, state = told.strip().split("\n")
+        return NodeStatus(node, None, kernel, system, int(memory_kb) >> 10, state)
+    except ValueError:
+        raise FogscaleError(
+            f"it tells of itself only '{told.strip()}': log in and see what it lacks"
+        ) from None
 
 
 def _services(manifest: Manifest, network: Path | None) -> tuple[ServiceStatus, ...]:
     return tuple(
         ServiceStatus(
             name, each["node"], int(each["port"]), str(each.get("version", "")),
-            listens(network, manifest.addresses[each["node"]], int(each["port"])),
+            # A service that was given elsewhere has an address, and no node.
+            listens(network, manifest.addresses.get(each["node"], each["node"]), int(each["port"])),
         )
         for name, each in manifest.services.items()
     )  # fmt: skip

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,6 +35,13 @@ from controller.testbeds.fog.definition import Definition, EmulatedNode, transit
 from controller.testbeds.fog.state import State, socket_path, started
 
 SWITCH_NAMESPACE = "switch"
+LONG_ENOUGH_S, LONGEST_PAUSE_S = 10.0, 2.0  # of a switch's life; before it is started again
+
+
+def pause_s(lived_s: float, before_s: float) -> float:
+    """How long to wait before a switch is started again: not at all after a good life, else longer than
+    `before_s`, the last time."""
+    return 0.0 if lived_s > LONG_ENOUGH_S else min(max(0.1, 2 * before_s), LONGEST_PAUSE_S)
 
 
 def keep(state: State) -> None:
@@ -49,10 +58,7 @@ def keep(state: State) -> None:
     )
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: os.kill(init, signal.SIGKILL))
-    while True:
-        with suppress(InterruptedError):
-            os.waitpid(init, 0)
-            break
+    os.waitpid(init, 0)
     clear_away(state)
 
 
@@ -87,6 +93,9 @@ class Init:
         self.definition: Definition | None = None
         self.nodes: dict[str, int] = {}  # name → process of its nspawn
         self.switch: int | None = None
+        self.switch_started_s = 0.0
+        self.switch_pause_s = 0.0
+        self.switch_due_s: float | None = None  # when one that ended is to be started again
         self.stopping = False
 
     def run(self) -> None:
@@ -115,7 +124,8 @@ class Init:
             control.listen(4)
             while not self.stopping:
                 watched: list[int | socket.socket] = [self.alive, ended, control]
-                readable, _, _ = select.select(watched, [], [])
+                wait_s = None if self.switch_due_s is None else max(0.0, self.switch_due_s - time.monotonic())
+                readable, _, _ = select.select(watched, [], [], wait_s)
                 if self.alive in readable:
                     return  # the keeper is gone
                 if ended in readable:
@@ -123,6 +133,12 @@ class Init:
                     self._reap()
                 if control in readable:
                     self._answer(control)
+                if (
+                    self.definition
+                    and self.switch_due_s is not None
+                    and self.switch_due_s <= time.monotonic()
+                ):
+                    self._connect_fabric(self.definition)
 
     def _answer(self, control: socket.socket) -> None:
         with suppress(OSError):
@@ -134,7 +150,8 @@ class Init:
                 except (FogscaleError, OSError, ValueError, subprocess.CalledProcessError) as error:
                     traceback.print_exc()
                     answer = {
-                        "error": f"the nodes' supervisor failed: {error} (see {self.state.supervisor_log})"
+                        "error": f"the nodes' supervisor failed: {error} (see {self.state.supervisor_log}): "
+                        f"mend that, then run the same command again"
                     }
                 client.sendall(json.dumps(answer).encode())
 
@@ -171,6 +188,8 @@ class Init:
         return {"started": todo.start, "stopped": todo.stop, "limited": todo.limit}
 
     def _lay_control_cable(self, definition: Definition) -> None:
+        _remove_link("eth0")  # half laid, by an attempt that failed
+        _remove_namespace(SWITCH_NAMESPACE)
         _ip([f"netns add {SWITCH_NAMESPACE}"])
         _ip(["link set lo up"], SWITCH_NAMESPACE)
         _ip(
@@ -184,6 +203,7 @@ class Init:
 
     def _lay_cable(self, node: EmulatedNode, definition: Definition) -> None:
         port = _port(node.name)
+        self._pull_cable(node.name)  # half laid, by an attempt that failed
         _ip([f"netns add {node.name}"])
         _ip(
             [f"link add {port} type veth peer name eth0 netns {node.name}", f"link set {port} up"],
@@ -202,16 +222,22 @@ class Init:
             node.name,
         )
 
+    def _pull_cable(self, node: str) -> None:
+        """The link first: with its namespace alone it would vanish some time later."""
+        _remove_link(_port(node), SWITCH_NAMESPACE)
+        _remove_namespace(node)
+
     def _connect_fabric(self, definition: Definition) -> None:
         ports = [_port(name) for name in definition.ports]
         if definition.fabric == "bridge":
-            with suppress(subprocess.CalledProcessError):
+            with suppress(FogscaleError):  # it is there
                 _ip(["link add fabric type bridge", "link set fabric up"], SWITCH_NAMESPACE)
             _ip([f"link set {port} master fabric" for port in ports], SWITCH_NAMESPACE)
             return
         if self.switch is not None:
             os.kill(self.switch, signal.SIGKILL)
             os.waitpid(self.switch, 0)
+        self.switch_started_s, self.switch_due_s = time.monotonic(), None
         argv = [sys.executable, "-m", "controller.testbeds.fog.switch", "--control", "switch.sock",
                 "--remember", str(self.state.round_trips), "--names", ",".join(definition.ports),
                 *ports]  # fmt: skip
@@ -249,7 +275,7 @@ class Init:
             with suppress(ChildProcessError):
                 os.waitpid(process, 0)
         _run("umount", "--lazy", str(self.state.node(name) / "root"), check=False)
-        _run("ip", "netns", "del", name, check=False)
+        self._pull_cable(name)
         self.group.remove(name)
 
     def _reap(self) -> None:
@@ -264,9 +290,10 @@ class Init:
         if self.definition is None:
             return
         if process == self.switch:
-            print(f"the switch ended with {code} and is started again", flush=True)
-            self.switch = None
-            self._connect_fabric(self.definition)
+            now_s = time.monotonic()
+            self.switch_pause_s = pause_s(now_s - self.switch_started_s, self.switch_pause_s)
+            print(f"the switch ended with {code}, another starts in {self.switch_pause_s:g} s", flush=True)
+            self.switch, self.switch_due_s = None, now_s + self.switch_pause_s
         for node in self.definition.nodes:
             if self.nodes.get(node.name) == process:
                 del self.nodes[node.name]
@@ -307,7 +334,31 @@ def _run(*argv: str, check: bool = True) -> None:
 
 def _ip(lines: list[str], namespace: str | None = None) -> None:
     where = ["-n", namespace] if namespace else []
-    subprocess.run(["ip", *where, "-b", "-"], input="\n".join(lines) + "\n", text=True, check=True)
+    done = subprocess.run(
+        ["ip", *where, "-b", "-"],
+        input="\n".join(lines) + "\n",
+        text=True,
+        check=False,
+        stderr=subprocess.PIPE,
+    )
+    if done.returncode != 0:
+        failed = re.search(r"^Command failed -:(\d+)", done.stderr, re.MULTILINE)
+        line = lines[int(failed.group(1)) - 1] if failed else "; ".join(lines)
+        raise FogscaleError(
+            f"'ip {line}' failed: {done.stderr.strip().splitlines()[0] if done.stderr else 'no reason'}"
+        )
+
+
+def _remove_link(name: str, namespace: str | None = None) -> None:
+    """If it is there."""
+    with suppress(FogscaleError):
+        _ip([f"link del {name}"], namespace)
+
+
+def _remove_namespace(name: str) -> None:
+    """If it is there."""
+    with suppress(FogscaleError):
+        _ip([f"netns del {name}"])
 
 
 if __name__ == "__main__":

@@ -8,9 +8,14 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[3]))  # the checkout, also where the package is not installed
 
-from controller.testbeds.fog.baseline import as_values, look_script, node_problems
+from controller.testbeds.fog.baseline import as_values, look_script, node_problems, swap_off_files
 
 
 class FilterModule:
     def filters(self) -> dict[str, Any]:
-        return {"look_script": look_script, "node_look": as_values, "node_problems": node_problems}
+        return {
+            "look_script": look_script,
+            "node_look": as_values,
+            "node_problems": node_problems,
+            "swap_off_files": swap_off_files,
+        }

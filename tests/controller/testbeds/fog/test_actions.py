@@ -56,14 +56,17 @@ def test_a_file_that_differs_in_any_way_is_noticed(tmp_path: Path) -> None:
     assert not as_wanted(files, [])
 
 
-FINE = {"ActiveState": "active", "UnitFileState": "enabled", "NeedDaemonReload": "no"}
+FINE = {"ActiveState": "active", "SubState": "running", "UnitFileState": "enabled", "NeedDaemonReload": "no"}
 
 
 @pytest.mark.parametrize(
     ("changes", "starts_with_node", "fine"),
     [
         pytest.param({}, True, True, id="as it should be"),
-        pytest.param({"ActiveState": "activating"}, True, True, id="about to run"),
+        pytest.param({"ActiveState": "activating", "SubState": "start"}, True, True, id="about to run"),
+        pytest.param(
+            {"ActiveState": "activating", "SubState": "auto-restart"}, True, False, id="ended again"
+        ),
         pytest.param({"ActiveState": "inactive"}, True, False, id="stopped"),
         pytest.param({"ActiveState": "failed"}, False, False, id="failed"),
         pytest.param({"UnitFileState": "disabled"}, True, False, id="gone after a reboot"),
@@ -86,4 +89,28 @@ def test_only_units_are_enabled_and_parts_are_started_with_them() -> None:
     assert action("node_units").order("start", ["a.target"], ["b", "c"], wait=False) == (
         "export SYSTEMD_COLORS=0; { systemctl daemon-reload && systemctl enable --quiet -- a.target && "
         "systemctl start --no-block -- a.target b c; } 2>&1"
+    )
+
+
+def test_an_image_is_looked_for_and_imported_by_the_command_of_the_nodes_containerd(tmp_path: Path) -> None:
+    """A stand-in takes the command's place: it has one image, and says what it was asked."""
+    node_image = action("node_image")
+    ctr = tmp_path / "k3s"
+    ctr.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\necho fogscale.local/flink:2\n')
+    ctr.chmod(0o755)
+    node_image.STAMPS = str(tmp_path)
+    (tmp_path / "key").touch()
+
+    def there(image: str, key: str) -> bool:
+        question = node_image.is_there(image, key, f"{ctr} ctr")
+        return subprocess.run(["sh", "-c", question], check=False).returncode == 0
+
+    assert there("fogscale.local/flink:2", "key")
+    assert not there("fogscale.local/flink:2", "other key")
+    assert not there("fogscale.local/flink", "key")
+    assert set((tmp_path / "asked").read_text().splitlines()) == {
+        "ctr --namespace k8s.io images list --quiet"
+    }
+    assert (
+        node_image.begin("/a.tar", "key", "import.service", f"{ctr} ctr").count(f"{ctr} ctr --namespace") == 2
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import re
+import shutil
 import subprocess
 import tarfile
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,9 +49,13 @@ def of(project: Path, architecture: str = "amd64", **options: object) -> Store:
 
 @pytest.fixture
 def needs_go(require: Callable[[str, bool, str], None]) -> None:
-    import shutil
-
     require("go", shutil.which("go") is not None, "no Go toolchain")
+
+
+@pytest.fixture
+def needs_java(require: Callable[[str, bool, str], None]) -> None:
+    missing = [program for program in ("mvn", "javac", "java") if shutil.which(program) is None]
+    require("java", not missing, f"no {' and no '.join(missing)}")
 
 
 def test_the_key_changes_with_every_source_option_and_architecture(project: Path) -> None:
@@ -84,11 +92,45 @@ def test_a_program_for_other_nodes_is_of_their_architecture(project: Path) -> No
 def test_a_broken_build_leaves_nothing_and_names_the_artifact(project: Path) -> None:
     (project / "hello/main.go").write_text("package main\n\nfunc main() { no() }\n")
     shelf = of(project)
-    with pytest.raises(FogscaleError, match=r"artifact hello: Go could not build it .*undefined: no"):
+    with pytest.raises(
+        FogscaleError, match=r"artifact hello: Go could not build it .*undefined: no\): mend its"
+    ):
         shelf.ensure("hello")
     assert [path.suffix for path in shelf.cache.iterdir()] == [".lock"]
     (project / "hello/main.go").write_text(PROGRAM)
     assert shelf.ensure("hello")[1]
+
+
+@pytest.mark.usefixtures("needs_go")
+@pytest.mark.parametrize(
+    ("proxy", "words"),
+    [
+        ("file://{proxy}", r"example.org/dep@v1.0.0: checksum mismatch\): do not use it; if its version was"),
+        ("off", r"module lookup disabled by GOPROXY=off\): check the network and the registries' settings"),
+    ],
+)
+def test_a_module_with_another_sum_or_without_a_way_to_it_is_not_used(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxy: str, words: str
+) -> None:
+    """Go finds the module in a folder, as it would at a proxy."""
+    published = tmp_path / "proxy/example.org/dep/@v"
+    published.mkdir(parents=True)
+    module = "module example.org/dep\n"
+    (published / "v1.0.0.info").write_text('{"Version": "v1.0.0"}')
+    (published / "v1.0.0.mod").write_text(module)
+    with zipfile.ZipFile(published / "v1.0.0.zip", "w") as archive:
+        archive.writestr("example.org/dep@v1.0.0/go.mod", module)
+        archive.writestr("example.org/dep@v1.0.0/dep.go", "package dep\n")
+    hello = project / "hello"
+    (hello / "main.go").write_text(PROGRAM.replace("\n\n", '\n\nimport _ "example.org/dep"\n\n', 1))
+    (hello / "go.mod").write_text("module hello\n\ngo 1.21\n\nrequire example.org/dep v1.0.0\n")
+    sum_of_another = f"h1:{base64.b64encode(bytes(32)).decode()}"
+    lines = [f"example.org/dep v1.0.0{part} {sum_of_another}\n" for part in ("", "/go.mod")]
+    (hello / "go.sum").write_text("".join(lines))
+    monkeypatch.setenv("GOPROXY", proxy.format(proxy=tmp_path / "proxy"))
+    monkeypatch.setenv("GOMODCACHE", str(tmp_path / "modules"))
+    with pytest.raises(FogscaleError, match=words):
+        of(project).ensure("hello")
 
 
 @pytest.mark.usefixtures("needs_go")
@@ -126,6 +168,20 @@ def test_without_go_it_says_how_to_get_it(
         of(project).ensure("hello")
 
 
+def test_a_tool_that_the_last_artifact_lacks_is_missed_before_the_first_is_built(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here for an image, of which Go is to build a part."""
+    pause = Artifact("pause", "image", "1", {"image": "local/pause:1", "files": {}})
+    shelf = of(project)
+    shelf = replace(shelf, catalogue={"pause": pause, **shelf.catalogue})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(builders.sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(FogscaleError, match="artifact hello: Go is not installed"):
+        collect(shelf, ["pause", "box"])
+    assert not shelf.cache.exists()
+
+
 def test_a_jar_with_another_sum_is_named(tmp_path: Path) -> None:
     for name in ("a.jar", "b.jar"):
         (tmp_path / name).write_text(name)
@@ -143,6 +199,44 @@ def test_a_jar_with_another_sum_is_named(tmp_path: Path) -> None:
     (tmp_path / "c.jar").touch()
     with pytest.raises(FogscaleError, match=r"c.jar .* says nothing of it"):
         check_jars(tmp_path, sums)
+
+
+@pytest.mark.usefixtures("needs_java")
+def test_a_jar_is_built_from_its_sources_the_same_every_time_and_leaves_them_as_they_are(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "hello"
+    (source / "src/main/java").mkdir(parents=True)
+    pom = (checkout() / "roles/flink/files/placement/pom.xml").read_text()
+    (source / "pom.xml").write_text(re.sub(r"<dependencies>.*</dependencies>", "", pom, flags=re.DOTALL))
+    hello = "class Hello { public static void main(String[] none) { System.out.println(%s); } }"
+    (source / "src/main/java/Hello.java").write_text(hello % '"fog"')
+    files = sorted(source.rglob("*"))
+    sums = set()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        builders.build_jar(source, tmp_path / name)
+        (jar,) = (tmp_path / name).iterdir()
+        sums.add(sum_of(jar))
+    assert len(sums) == 1
+    told = subprocess.run(["java", "-cp", str(jar), "Hello"], capture_output=True, text=True, check=True)
+    assert told.stdout == "fog\n"
+    assert sorted(source.rglob("*")) == files
+    (source / "src/main/java/Hello.java").write_text(hello % "fog")
+    with pytest.raises(FogscaleError, match=r"Maven could not build it \(.*Hello.java.*\): mend its sources"):
+        builders.build_jar(source, tmp_path)
+    (source / ".mvn").mkdir()
+    (source / ".mvn/maven.config").write_text(f"--offline\n-Dmaven.repo.local={tmp_path / 'nothing'}\n")
+    with pytest.raises(FogscaleError, match=r"Maven could not build it \(.*offline.*\): check the network"):
+        builders.build_jar(source, tmp_path)
+
+
+def test_without_a_java_compiler_it_says_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FogscaleError, match="no Java compiler: apt-get install default-jdk-headless"):
+        builders.build_jar(tmp_path, tmp_path)
 
 
 def test_a_wheel_with_another_sum_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from controller.testbeds.fog.baseline import as_values, look, look_script, node_problems
+from controller.testbeds.fog.baseline import (
+    SWAP_MAKERS,
+    Look,
+    as_values,
+    look,
+    look_script,
+    node_problems,
+    swap_off_files,
+)
 
 ANSWER = """\
 architecture aarch64
 hostname fog1
 Mem_kb 4194304
+disk_kb 8388608
 Swap_kb 0
 limits memory
 ss
@@ -23,11 +32,29 @@ installed iproute2
 boot_file /boot/firmware/cmdline.txt
 hosts 127.0.0.1 localhost
 """
+# /proc/cgroups of Raspberry Pis: of kernel 6.12.57 that limits memory, and of 6.1 that was not told to.
+CGROUPS_6_12 = """\
+#subsys_name\thierarchy\tnum_cgroups\tenabled
+cpuset\t0\t99\t1
+cpu\t0\t99\t1
+pids\t0\t99\t1
+"""
+CGROUPS_6_1 = CGROUPS_6_12 + "memory\t0\t39\t0\n"
 PORTS = {9092: ["java"], 9000: ["minio"], 22: ["nobody listens"]}
 
 
 def problems(answer: str, ports: dict[int | str, list[str]] | None = None) -> list[str]:
-    return node_problems(answer, "fog1", ["aarch64"], 850, ports or {}, ["cgroup_memory=1"])
+    return node_problems(answer, "fog1", ["aarch64"], 850, 4096, ports or {}, ["cgroup_memory=1"])
+
+
+def seen_with(root: Path, files: dict[str, str]) -> Look:
+    """What the script sees where these files lie below `root`."""
+    for name, text in files.items():
+        file = root / name.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    script = look_script([], [], str(root))
+    return look(subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout)
 
 
 def test_this_machine_answers_the_question(tmp_path: Path) -> None:
@@ -51,14 +78,52 @@ def test_playbooks_get_plain_values() -> None:
     assert as_values(ANSWER)["memory_mb"] == 4096
 
 
-def test_swap_that_comes_back_with_the_next_boot_is_noticed() -> None:
-    assert not look(ANSWER).swap_at_boot
-    assert look(ANSWER + "swap_at_boot\n").swap_at_boot
-    table = Path("/etc/fstab")
-    text = table.read_text() if table.exists() else ""
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    told = subprocess.run(["sh", "-c", look_script([], [])], capture_output=True, text=True, check=True)
-    assert look(told.stdout).swap_at_boot == any(line.split()[2:3] == ["swap"] for line in lines)
+@pytest.mark.parametrize(
+    ("files", "limits"),
+    [
+        pytest.param({"/proc/cgroups": CGROUPS_6_1}, False, id="not told to"),
+        pytest.param({"/proc/cgroups": CGROUPS_6_1[:-2] + "1\n"}, True, id="told to"),
+        pytest.param(
+            {
+                "/proc/cgroups": CGROUPS_6_12,
+                "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids\n",
+            },
+            True,
+            id="version 2 of cgroups alone",
+        ),
+        pytest.param(
+            {"/proc/cgroups": CGROUPS_6_12, "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu io pids\n"},
+            False,
+            id="version 2 of cgroups alone, not told to",
+        ),
+    ],
+)
+def test_a_kernel_that_limits_memory_is_known_by_either_version_of_cgroups(
+    tmp_path: Path, files: dict[str, str], limits: bool
+) -> None:
+    assert seen_with(tmp_path, files).limits_memory == limits
+
+
+FSTAB = "# /dev/sda2 none swap sw 0 0\nPARTUUID=1 / ext4 defaults 0 1\n"
+
+
+def test_swap_that_comes_back_with_the_next_boot_is_noticed(tmp_path: Path) -> None:
+    assert seen_with(tmp_path, {"/etc/fstab": FSTAB}).swap_at_boot == ()
+    table = {"/etc/fstab": FSTAB + "/var/swap none swap sw 0 0\n"}
+    assert seen_with(tmp_path, table).swap_at_boot == ("fstab",)
+
+
+@pytest.mark.parametrize("name", SWAP_MAKERS)
+def test_a_program_that_brings_swap_is_noticed_until_it_is_turned_off(tmp_path: Path, name: str) -> None:
+    assert seen_with(tmp_path, {SWAP_MAKERS[name].sign: ""}).swap_at_boot == (name,)
+    assert seen_with(tmp_path, swap_off_files([name])).swap_at_boot == ()
+    assert set(swap_off_files([name])) < set(swap_off_files())
+
+
+def test_cloud_init_is_noticed_until_it_is_put_to_rest(tmp_path: Path) -> None:
+    assert not seen_with(tmp_path, {}).cloud_init
+    assert seen_with(tmp_path, {"/usr/bin/cloud-init": ""}).cloud_init
+    assert not seen_with(tmp_path, {"/etc/cloud/cloud-init.disabled": ""}).cloud_init
 
 
 def test_a_node_as_it_should_be_has_no_problem() -> None:
@@ -71,6 +136,18 @@ def test_a_node_as_it_should_be_has_no_problem() -> None:
     [
         pytest.param("aarch64", "armv7l", "has the architecture armv7l and 4096 MB", id="32 bit"),
         pytest.param("4194304", "524288", "and 512 MB of memory, but the fog needs", id="too little memory"),
+        pytest.param(
+            "8388608",
+            "2097152",
+            "fog1 has 2048 MB of disk left, but the fog needs 4096 MB",
+            id="too little disk",
+        ),
+        pytest.param(
+            "disk_kb 8388608\n",
+            "disk_kb 1024\nhosts # BEGIN nodes of the fog\n",
+            "",
+            id="a disk the fog filled",
+        ),
         pytest.param("ss\n", "", "has no ss to see its ports with: apt-get install iproute2", id="no ss"),
         pytest.param("limits memory\n", "", "", id="a Raspberry Pi whose kernel limits no memory is told to"),
     ],

@@ -11,32 +11,67 @@ from controller.testbeds.fog import command as commands
 from controller.testbeds.fog.command import read_matrix, show
 from controller.testbeds.fog.manifest import ManifestNode
 from controller.testbeds.fog.ping import Measured
-from controller.testbeds.fog.playbooks import Progress, Step
 from controller.testbeds.fog.status import NodeStatus, ServiceStatus, Status
 
 A, B = ManifestNode("a", "server", "10.0.0.1", "root", cpus=1.0), ManifestNode("b", "fog", "10.0.0.2", "root")
 
 
-def found(measured_ms: float | None = 20.4) -> Status:
+def found(
+    measured_ms: float | None = 20.4, listens: bool = True, problem: str | None = None, state: str = "running"
+) -> Status:
+    facts = ("6.1", "Debian", 512)
     return Status(
-        "local", "switch",
-        tuple(NodeStatus(node, None, "6.1", "Debian", 512, "running") for node in (A, B)),
+        "local", "switch", (NodeStatus(A, None, *facts, "running"), NodeStatus(B, problem, *facts, state)),
         (Measured("a", "b", 20, measured_ms),),
-        (ServiceStatus("kafka", "a", 9092, "4.3", listens=True),), {"fogscale": "1"},
+        (ServiceStatus("kafka", "a", 9092, "4.3", listens),), {"fogscale": "1"},
     )  # fmt: skip
 
 
+def printed(status: Status, capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
+    """The words of every line."""
+    show(status)
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
 def test_a_status_prints_what_is_beside_what_should_be(capsys: pytest.CaptureFixture[str]) -> None:
-    show(found())
-    printed = capsys.readouterr().out
-    assert "20.4 (20)" in printed
-    assert "kafka" in printed
-    assert json.loads(json.dumps(found().document()))["healthy"] is True
+    lines = printed(found(), capsys)
+    assert ["a", "server", "10.0.0.1", "running", "1", "512", "MB"] in lines
+    assert ["b", "fog", "10.0.0.2", "running", "512", "MB"] in lines
+    assert ["a", "20.4", "(20)"] in lines
+    assert ["kafka", "a", "9092", "4.3", "listens"] in lines
+    assert ["fogscale", "1"] in lines
+    facts = {"memory_mb": 512, "state": "running", "problem": None, "kernel": "6.1", "system": "Debian"}
+    assert json.loads(json.dumps(found().document())) == {
+        "testbed": "local", "backend": "switch", "healthy": True, "versions": {"fogscale": "1"},
+        "nodes": [
+            {"name": "a", "group": "server", "address": "10.0.0.1", "cpus": 1.0, **facts},
+            {"name": "b", "group": "fog", "address": "10.0.0.2", "cpus": None, **facts},
+        ],
+        "round_trips": [{"nodes": ["a", "b"], "wanted_ms": 20, "measured_ms": 20.4, "holds": True}],
+        "services": [{"name": "kafka", "node": "a", "port": 9092, "version": "4.3", "listens": True}],
+    }  # fmt: skip
 
 
-def test_a_silent_or_late_pair_is_not_healthy() -> None:
-    assert not found(None).healthy
-    assert not found(21.5).healthy
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        (found(None), ["a", "silent", "(20)"]),
+        (found(21.5), ["a", "21.5", "(20)"]),
+        (found(listens=False), ["kafka", "a", "9092", "4.3", "silent"]),
+        (found(problem="[Errno 1] gone"), ["b", "fog", "10.0.0.2", "[Errno", "1]", "gone"]),
+    ],
+)
+def test_what_is_silent_or_late_is_shown_and_not_healthy(
+    capsys: pytest.CaptureFixture[str], status: Status, line: list[str]
+) -> None:
+    assert not status.healthy
+    assert line in printed(status, capsys)
+
+
+def test_a_failed_unit_is_shown_but_may_be_none_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    degraded = found(state="degraded")
+    assert degraded.healthy
+    assert ["b", "fog", "10.0.0.2", "degraded", "512", "MB"] in printed(degraded, capsys)
 
 
 @pytest.mark.parametrize(
@@ -45,11 +80,14 @@ def test_a_silent_or_late_pair_is_not_healthy() -> None:
         ("a: [0]", "write 'fog_rtt_ms:'"),
         ("fog_rtt_ms: {}\nfog_rt_max_ms: 5", "did you mean fog_rtt_max_ms"),
         ("[", "cannot be read"),
+        ("fog_rtt_ms: {} # Gerät", "cannot be read: .*utf-8"),
+        ("fog_rtt_ms: {}\nfog_rtt_max_ms: far", "fog_rtt_max_ms is 'far': write a number of milliseconds"),
+        ("fog_rtt_ms: {}\nfog_rtt_max_ms: yes", "fog_rtt_max_ms is 'True': write a number"),
     ],
 )
 def test_a_wrong_matrix_file_is_refused_in_words(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "matrix.yml"
-    file.write_text(text)
+    file.write_bytes(text.encode("latin-1"))
     with pytest.raises(FogscaleError, match=words):
         read_matrix(file)
 
@@ -66,36 +104,3 @@ def test_a_testbed_that_is_not_built_is_said_at_once(
 def test_an_unknown_testbed_is_answered_with_the_nearest_one() -> None:
     with pytest.raises(FogscaleError, match="did you mean local"):
         CliRunner().invoke(commands.testbed_app, ["up", "--testbed", "locl"], catch_exceptions=False)
-
-
-def event(kind: str, **data: object) -> dict[str, object]:
-    return {"event": kind, "event_data": data}
-
-
-def test_progress_tells_one_line_per_role_with_its_changes() -> None:
-    told: list[Step] = []
-    progress = Progress(told.append)
-    for now_s, each in enumerate(
-        [
-            event("playbook_on_task_start", play="Check"),
-            event("playbook_on_task_start", role="node_baseline", play="x"),
-            event("runner_on_ok", res={"changed": True}),
-            event("playbook_on_task_start", role="node_baseline", play="x"),
-            event("runner_on_ok", res={"changed": False}),
-            event("playbook_on_stats", changed={"a": 1, "b": 0}),
-        ]
-    ):
-        progress.follow(each, float(now_s))
-    assert [(step.name, step.changed, step.seconds) for step in told] == [
-        ("Check", 0, 1.0),
-        ("node_baseline", 1, 4.0),
-    ]
-    assert progress.changed == {"a": 1}
-
-
-def test_the_first_failure_speaks_for_itself() -> None:
-    progress = Progress(lambda _: None)
-    progress.follow(event("runner_on_failed", host="fog1", res={"msg": "ignored"}, ignore_errors=True), 0)
-    progress.follow(event("runner_on_failed", host="fog1", res={"msg": "disk full"}), 0)
-    progress.follow(event("runner_on_unreachable", host="fog2", res={"msg": "gone"}), 0)
-    assert progress.failure == "fog1: disk full"

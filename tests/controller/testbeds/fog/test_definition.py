@@ -44,7 +44,6 @@ def test_transition(
     now: Definition | None, running: set[str], wanted: Definition, expected: Transition
 ) -> None:
     assert transition(now, running, wanted) == expected
-    assert bool(expected) == (expected != Transition())
 
 
 def test_a_definition_survives_its_journey_to_the_supervisor() -> None:

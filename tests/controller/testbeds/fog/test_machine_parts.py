@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shlex
 import shutil
 import stat
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from controller.errors import FogscaleError
-from controller.testbeds.fog import manifest, rootfs
+from controller.testbeds.fog import artifacts, manifest, nodes, rootfs
+from controller.testbeds.fog import state as states
 from controller.testbeds.fog.cgroups import Group, limits
+from controller.testbeds.fog.definition import Definition, EmulatedNode
+from controller.testbeds.fog.folders import checkout
+from controller.testbeds.fog.interruption import processes
 from controller.testbeds.fog.ports import port_conflicts
 from controller.testbeds.fog.state import State, remove_tree, started
+from controller.testbeds.fog.supervisor import pause_s
 
 
 def test_limits_are_written_in_the_words_of_each_cgroup_version() -> None:
@@ -81,12 +90,23 @@ def test_a_failed_build_says_why_and_leaves_nothing_that_counts_as_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing = ["sh", "-c", "echo E: Unable to locate package nonsense; exit 25"]
-    monkeypatch.setattr(rootfs.shutil, "which", lambda _: "/usr/bin/mmdebstrap")
+    monkeypatch.setattr(rootfs, "check_tools", lambda: None)
     monkeypatch.setattr(rootfs, "bootstrap_command", lambda *_: failing)
     recipe = rootfs.Recipe("bookworm", ("nonsense",))
     with pytest.raises(FogscaleError, match="Unable to locate package nonsense"):
         rootfs.ensure(recipe, tmp_path)
     assert not recipe.folder(tmp_path).exists()
+
+
+def test_who_is_not_root_is_told_how_to_be_it_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all that is missing: the cheapest artifact is not built either."""
+    monkeypatch.setattr(rootfs.os, "geteuid", lambda: 1000)
+    shelf = artifacts.store(checkout(), tmp_path)
+    with pytest.raises(FogscaleError, match="is built by root: run the same command with sudo"):
+        artifacts.collect(shelf, ["flink_placement", artifacts.ROOTFS])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_state_folder_belongs_to_its_owner_alone(tmp_path: Path) -> None:
@@ -103,6 +123,75 @@ def test_two_commands_at_once_do_not_build_into_each_other(tmp_path: Path) -> No
     with state.locked():
         assert list(tmp_path.iterdir()) == [tmp_path / ".local.lock"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_its_holder_removed_while_we_waited_for_it_locks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opened before it was removed: another command may have made and locked a new one since."""
+    state, flock = State(tmp_path / "local"), fcntl.flock
+    removed = []
+
+    def late(file: IO[str], operation: int) -> None:
+        if not removed:
+            removed.append((tmp_path / ".local.lock").unlink())
+        flock(file, operation)
+
+    monkeypatch.setattr(states.fcntl, "flock", late)
+    with state.locked(), pytest.raises(FogscaleError, match="another command is working"), state.locked():
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_supervisor_that_does_not_answer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would come up later, beside the next one."""
+    state = State(tmp_path / "local")
+    state.create()
+    silent = tmp_path / "python"
+    silent.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/started\necho booting\nsleep 300\n")
+    silent.chmod(0o755)
+    monkeypatch.setattr(nodes.sys, "executable", str(silent))
+    with pytest.raises(FogscaleError, match="did not start: booting"):
+        nodes._start_supervisor(state, patience_s=0.5)
+    group = int((tmp_path / "started").read_text())
+    assert [each for each in processes() if each.session == group] == []
+
+
+def test_a_switch_that_dies_young_is_started_again_ever_later() -> None:
+    pauses = [0.0]
+    for _ in range(7):
+        pauses.append(pause_s(lived_s=0.2, before_s=pauses[-1]))
+    assert pauses == [0, 0.1, 0.2, 0.4, 0.8, 1.6, 2, 2]
+    assert pause_s(lived_s=3600, before_s=2) == 0
+
+
+def test_a_connection_that_does_not_close_does_not_stop_a_teardown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = State(tmp_path / "local")
+    state.create()
+    (state.ssh_sockets / "fog1").touch()
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 300\n")
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    nodes.close_ssh(state, timeout_s=0.5)
+    assert (tmp_path / "asked").exists()
+
+
+def test_a_checkout_with_odd_characters_in_its_path_is_quoted_for_ssh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By ssh itself, which reads the file and then has a shell run the command."""
+    monkeypatch.setattr(nodes.sys, "executable", "/opt/my venv/50%/python")
+    definition = Definition((EmulatedNode("fog1", "10.77.0.11", 1.0, 256),), "/rootfs")
+    config = tmp_path / "config"
+    config.write_text(nodes.ssh_config(definition, State(tmp_path / "local")))
+    command = ["ssh", "-G", "-F", str(config), "fog1"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    (line,) = [line for line in told.splitlines() if line.startswith("proxycommand ")]
+    words = shlex.split(line.replace("%%", "%"))
+    assert "/opt/my venv/50%/python" in words
+    assert words[-2:] == ["%h", "%p"]
 
 
 def test_a_number_that_another_process_took_over_is_not_the_supervisor(tmp_path: Path) -> None:

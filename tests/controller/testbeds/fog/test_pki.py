@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -51,6 +52,17 @@ def test_another_authority_makes_all_certificates_anew(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").unlink()
     assert ensure(tmp_path, [NODE]) == ["ca", "node-fog1"]
     openssl("verify", "-CAfile", str(tmp_path / "ca.crt"), str(tmp_path / "node-fog1.crt"))
+
+
+def test_a_certificate_of_another_authority_does_not_count_however_it_came_there(tmp_path: Path) -> None:
+    """As after a crash between a new authority and the certificates it was to sign."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    ensure(old, [NODE, USER])
+    ensure(new, [])
+    for name in ("node-fog1.crt", "node-fog1.key"):
+        shutil.copy(old / name, new / name)
+    assert ensure(new, [NODE]) == ["node-fog1"]
+    openssl("verify", "-CAfile", str(new / "ca.crt"), str(new / "node-fog1.crt"))
 
 
 def test_only_their_owner_can_read_them(tmp_path: Path) -> None:

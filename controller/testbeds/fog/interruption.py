@@ -1,0 +1,74 @@
+"""Ctrl-C while Ansible runs. It reaches us alone: Ansible has a terminal of its own, and its workers even
+sessions of their own, which would outlive it with all that they started, a build of many minutes included."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import NamedTuple
+
+
+class Process(NamedTuple):
+    number: int
+    parent: int
+    session: int
+
+
+class Interruption:
+    """Entered, it only notes a signal; called, it says whether there was one, having ended Ansible and its
+    workers."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __enter__(self) -> Interruption:
+        self._before = {
+            number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def __call__(self) -> bool:
+        if self.came:
+            end_sessions_of_children()
+        return self.came
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
+
+
+def processes() -> list[Process]:
+    """All that live."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent, _, session = file.read_text().rpartition(")")[2].split()[:4]
+            if state != "Z":
+                found.append(Process(int(file.parent.name), int(parent), int(session)))
+    return found
+
+
+def end_sessions_of_children(patience_s: float = 5.0) -> None:
+    """Those of our children and of theirs. What made a session of its own further down is meant to stay: the
+    supervisor of the nodes, connections of ssh."""
+    living = processes()
+    children = {each.number for each in living if each.parent == os.getpid()}
+    near = [each for each in living if each.number in children or each.parent in children]
+    sessions = {each.session for each in near} - {os.getsid(0)}
+    deadline = time.monotonic() + patience_s
+    while (
+        left := [each for each in processes() if each.session in sessions]
+    ) and time.monotonic() < deadline:
+        for each in left:
+            with suppress(ProcessLookupError):
+                os.kill(each.number, signal.SIGKILL)
+        time.sleep(0.02)
