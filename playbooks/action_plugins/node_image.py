@@ -16,25 +16,30 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-STAMPS = "/var/lib/containerd/fogscale"  # remembers what was imported
+STAMPS = "/var/lib/containerd/fogscale"  # a file per image remembers the key of what was imported
 NAMESPACE = "--namespace k8s.io"
 PATIENCE_S = 600
 
 
+def stamp_of(image: str) -> str:
+    return shlex.quote(f"{STAMPS}/{image.replace('/', '_')}")
+
+
 def is_there(image: str, key: str, ctr: str) -> str:
     return (
-        f"[ -e {STAMPS}/{shlex.quote(key)} ] && "
+        f'[ "$(cat {stamp_of(image)} 2>/dev/null)" = {shlex.quote(key)} ] && '
         f"{ctr} {NAMESPACE} images list --quiet | "
         f"grep --quiet --line-regexp --fixed-strings {shlex.quote(image)}"
     )
 
 
-def begin(archive: str, key: str, unit: str, ctr: str) -> str:
+def begin(archive: str, image: str, key: str, unit: str, ctr: str) -> str:
     """Unless it was begun. containerd may just be starting."""
     work = (
         f"timeout 60 sh -c 'until {ctr} {NAMESPACE} version > /dev/null; do sleep 1; done' && "
+        f"mkdir -p {STAMPS} && rm -f {stamp_of(image)} && "
         f"{ctr} {NAMESPACE} images import {shlex.quote(archive)} && "
-        f"mkdir -p {STAMPS} && touch {STAMPS}/{shlex.quote(key)}"
+        f"echo {shlex.quote(key)} > {stamp_of(image)}"
     )
     return (
         f"systemctl show --property=ActiveState {unit} | grep --quiet activating || "
@@ -62,7 +67,7 @@ class ActionModule(ActionBase):
         if self._task.check_mode:
             return {**result, "changed": True}
         unit = f"import-{given['key']}.service"
-        steps = begin(given["archive"], given["key"], unit, given["ctr"])
+        steps = begin(given["archive"], given["image"], given["key"], unit, given["ctr"])
         if given.get("wait", True):
             steps = f"{{ {steps}; }} && {{ {until_done(unit)}; }} && {look}"
         if self._low_level_execute_command(steps)["rc"] != 0:

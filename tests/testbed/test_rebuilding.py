@@ -78,7 +78,7 @@ def test_a_port_in_other_hands_stops_the_run_before_it_changes_anything(fog: Fog
     try:
         done = fog.playbook("site.yml", "-e", "fog_nodes=1")
         assert done.returncode != 0
-        words = "services1: port 9000 is in use by python3: stop it, or give the service another port"
+        words = "services1: port 9000 is in use by python3 (stranger.service): stop it, or give the service"
         assert words in " ".join(done.stdout.split())
         assert changes_in(done.stdout) == {}
     finally:

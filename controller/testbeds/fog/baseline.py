@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from controller.testbeds.fog.ports import port_conflicts
+from controller.testbeds.fog.ports import LISTENERS, port_conflicts
 
 OURS = "# BEGIN nodes of the fog"  # in /etc/hosts of a node that is in the fog already
 
@@ -54,6 +54,7 @@ class Look:
     limits_memory: bool  # of containers: a Raspberry Pi's kernel does so only when told
     cloud_init: bool  # it may write names of its own at the next boot
     listening: str | None  # as `ss -Hltnp` prints it; None: there is no ss
+    units: dict[str, str]  # process → its systemd unit, of those that listen
     packages: tuple[str, ...]  # of those asked for
     boot_files: tuple[str, ...]
     hosts: tuple[str, ...]  # lines of /etc/hosts
@@ -76,7 +77,7 @@ def look_script(packages: Sequence[str], boot_files: Sequence[str], root: str = 
         f"grep -qsE '^memory\\s+[0-9]+\\s+[0-9]+\\s+1$' {root}/proc/cgroups && echo 'limits memory'; "
         f"[ -e {root}/usr/bin/cloud-init ] && [ ! -e {root}/etc/cloud/cloud-init.disabled ] && "
         "echo cloud_init; "
-        "command -v ss > /dev/null && { echo ss; ss -Hltnp | sed 's/^/listening /'; }; "
+        f"command -v ss > /dev/null && {{ echo ss; {LISTENERS}; }}; "
         f"dpkg-query --show --showformat '${{db:Status-Status}} ${{Package}}\\n' {names} 2>/dev/null; "
         f'for file in {files}; do [ ! -e "$file" ] || echo "boot_file $file"; done; '
         "sed 's/^/hosts /' /etc/hosts; true"
@@ -98,6 +99,7 @@ def look(answer: str) -> Look:
         limits_memory="limits" in told,
         cloud_init="cloud_init" in told,
         listening="\n".join(told.get("listening", [])) if "ss" in told else None,
+        units=dict(process.split(" ", 1) for process in told.get("unit", [])),
         packages=tuple(told.get("installed", [])),
         boot_files=tuple(told.get("boot_file", [])),
         hosts=tuple(told.get("hosts", [])),
@@ -136,7 +138,8 @@ def node_problems(
         )
     if ports and seen.listening is None:
         problems.append(f"{node} has no ss to see its ports with: apt-get install iproute2")
-    problems += [f"{node}: {conflict}" for conflict in port_conflicts(seen.listening or "", ports)]
+    conflicts = port_conflicts(seen.listening or "", seen.units, ports)
+    problems += [f"{node}: {conflict}" for conflict in conflicts]
     if not seen.limits_memory and not seen.boot_files:  # a Raspberry Pi is given the options, and rebooted
         problems.append(
             f"the kernel of {node} cannot limit the memory of containers: add '{' '.join(kernel_options)}' "

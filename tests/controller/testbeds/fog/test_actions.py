@@ -99,7 +99,7 @@ def test_an_image_is_looked_for_and_imported_by_the_command_of_the_nodes_contain
     ctr.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\necho fogscale.local/flink:2\n')
     ctr.chmod(0o755)
     node_image.STAMPS = str(tmp_path)
-    (tmp_path / "key").touch()
+    (tmp_path / "fogscale.local_flink:2").write_text("key\n")
 
     def there(image: str, key: str) -> bool:
         question = node_image.is_there(image, key, f"{ctr} ctr")
@@ -111,6 +111,31 @@ def test_an_image_is_looked_for_and_imported_by_the_command_of_the_nodes_contain
     assert set((tmp_path / "asked").read_text().splitlines()) == {
         "ctr --namespace k8s.io images list --quiet"
     }
-    assert (
-        node_image.begin("/a.tar", "key", "import.service", f"{ctr} ctr").count(f"{ctr} ctr --namespace") == 2
-    )
+
+
+def test_an_image_that_another_one_took_the_name_of_is_imported_again(tmp_path: Path) -> None:
+    """systemd-run is played by the shell that it would start, and nothing runs yet."""
+    node_image = action("node_image")
+    node_image.STAMPS = str(tmp_path / "stamps")
+    for name, text in {
+        "ctr": f'echo "$*" >> {tmp_path}/asked\necho flink:2',
+        "systemctl": "echo ActiveState=inactive",
+        "systemd-run": 'while [ "$1" != sh ]; do shift; done; "$@" > /dev/null',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    def imported(key: str) -> bool:
+        """As the action does it: only where it is not there."""
+        look = node_image.is_there("flink:2", key, "ctr")
+        if subprocess.run(["sh", "-c", look], check=False, env=path).returncode == 0:
+            return False
+        begin = node_image.begin(f"/{key}.tar", "flink:2", key, "import.service", "ctr")
+        subprocess.run(["sh", "-c", begin], check=True, env=path)
+        assert subprocess.run(["sh", "-c", look], check=False, env=path).returncode == 0
+        return True
+
+    assert [imported(key) for key in ("a", "a", "b", "b", "a")] == [True, False, True, False, True]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split()[-1] for line in asked if " import " in line] == ["/a.tar", "/b.tar", "/a.tar"]

@@ -28,6 +28,8 @@ limits memory
 ss
 listening LISTEN 0 4096 10.0.0.1:9092 0.0.0.0:* users:(("java",pid=7,fd=3))
 listening LISTEN 0 4096 10.0.0.1:9000 0.0.0.0:* users:(("nginx",pid=8,fd=3))
+unit 7 kafka.service
+unit 8 nginx.service
 installed iproute2
 boot_file /boot/firmware/cmdline.txt
 hosts 127.0.0.1 localhost
@@ -40,11 +42,11 @@ cpu\t0\t99\t1
 pids\t0\t99\t1
 """
 CGROUPS_6_1 = CGROUPS_6_12 + "memory\t0\t39\t0\n"
-PORTS = {9092: ["java"], 9000: ["minio"], 22: ["nobody listens"]}
+PORTS = {9092: ["kafka.service"], 9000: ["minio.service"], 22: ["nobody listens"]}
 
 
 def problems(answer: str, ports: dict[int | str, list[str]] | None = None) -> list[str]:
-    return node_problems(answer, "fog1", ["aarch64"], 850, 4096, ports or {}, ["cgroup_memory=1"])
+    return node_problems(answer, "fog1", ["aarch64"], 1800, 4096, ports or {}, ["cgroup_memory=1"])
 
 
 def seen_with(root: Path, files: dict[str, str]) -> Look:
@@ -128,14 +130,14 @@ def test_cloud_init_is_noticed_until_it_is_put_to_rest(tmp_path: Path) -> None:
 
 def test_a_node_as_it_should_be_has_no_problem() -> None:
     assert problems(ANSWER) == []
-    assert problems(ANSWER, {9092: ["java"]}) == []
+    assert problems(ANSWER, {9092: ["kafka.service"]}) == []
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         pytest.param("aarch64", "armv7l", "has the architecture armv7l and 4096 MB", id="32 bit"),
-        pytest.param("4194304", "524288", "and 512 MB of memory, but the fog needs", id="too little memory"),
+        pytest.param("4194304", "944128", "and 922 MB of memory, but the fog needs", id="too little memory"),
         pytest.param(
             "8388608",
             "2097152",
@@ -153,7 +155,7 @@ def test_a_node_as_it_should_be_has_no_problem() -> None:
     ],
 )
 def test_what_is_wrong_is_said(old: str, new: str, words: str) -> None:
-    found = problems(ANSWER.replace(old, new, 1), {9092: ["java"]})
+    found = problems(ANSWER.replace(old, new, 1), {9092: ["kafka.service"]})
     assert len(found) == bool(words)
     assert all(words in each for each in found)
 
@@ -166,5 +168,5 @@ def test_another_machine_must_limit_memory_by_itself() -> None:
 
 def test_a_port_in_other_hands_is_named_with_its_holder() -> None:
     assert problems(ANSWER, dict(PORTS)) == [
-        "fog1: port 9000 is in use by nginx: stop it, or give the service another port"
+        "fog1: port 9000 is in use by nginx (nginx.service): stop it, or give the service another port"
     ]

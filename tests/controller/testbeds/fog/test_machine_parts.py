@@ -52,15 +52,23 @@ SS = """\
 LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:(("sshd",pid=1,fd=3))
 LISTEN 0 4096 *:6443 *:* users:(("k3s-server",pid=2,fd=9))
 LISTEN 0 50 [::ffff:10.0.0.1]:9092 *:* users:(("java",pid=7,fd=1))
+LISTEN 0 50 [::ffff:10.0.0.1]:9404 *:* users:(("java",pid=70,fd=1))
+LISTEN 0 50 0.0.0.0:9090 *:* users:(("nginx",pid=8,fd=1),("nginx",pid=9,fd=1))
 LISTEN 0 50 127.0.0.1:9000 0.0.0.0:*
 """
 
 
-def test_a_port_in_the_hands_of_another_program_is_named_with_it() -> None:
-    wanted = {"6443": ["k3s-server"], 9092: ["kafka"], 9000: ["minio"], 8081: []}
-    assert port_conflicts(SS, wanted) == [
+UNITS = {"1": "ssh.service", "2": "k3s.service", "7": "kafka.service", "70": "tomcat.service"}
+
+
+def test_a_port_in_other_hands_is_named_with_its_holder() -> None:
+    """Two services can be the same program."""
+    kafka = ["kafka.service"]
+    wanted = {"6443": ["k3s.service"], 9404: kafka, 9092: kafka, 9000: ["minio.service"], 9090: [], 8081: []}
+    assert port_conflicts(SS, UNITS, wanted) == [
         "port 9000 is in use by a program it does not name: stop it, or give the service another port",
-        "port 9092 is in use by java: stop it, or give the service another port",
+        "port 9090 is in use by nginx: stop it, or give the service another port",
+        "port 9404 is in use by java (tomcat.service): stop it, or give the service another port",
     ]
 
 
