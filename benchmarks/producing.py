@@ -177,21 +177,7 @@ def _kafkas_own_per_s(broker: Broker, topic: str, payload: Path) -> float:
 
 
 def _append_seconds(broker: Broker, topic: str, outcome: Outcome) -> np.ndarray:
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap, "group.id": "bench", "enable.partition.eof": True}
-    )
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(PARTITIONS)])
-    stamps_ms: list[int] = []
-    ended = 0
-    while ended < PARTITIONS:
-        for message in consumer.consume(10_000, 0.1):
-            if message.error() is None:
-                stamps_ms.append(message.timestamp()[1])
-            else:
-                ended += 1
-    consumer.close()
+    stamps_ms = [message.timestamp()[1] for message in broker.messages(topic)]
     return np.maximum((np.array(stamps_ms) - outcome.start.zero_ms) // 1000, 0).astype(int)
 
 

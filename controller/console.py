@@ -4,6 +4,7 @@ it is a terminal."""
 from __future__ import annotations
 
 import logging
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,9 +60,31 @@ def spark_session(doing: str) -> Iterator[SparkSession]:
         yield spark
     except KeyboardInterrupt:
         interrupted(signal.SIGINT, None)
+    except Exception as error:
+        if (reason := reason_outside(error)) is None:
+            raise
+        raise FogscaleError(
+            f"{reason}: see that the disk has room, that no file is damaged and that all workers of Spark"
+            " reach them; then run the same command again"
+        ) from error
     finally:
         signal.signal(signal.SIGINT, interrupted)
         spark.stop()
+
+
+# As a task's traceback ends; a fault of ours keeps all of it.
+_OUTSIDE = re.compile(
+    r"^(?:Caused by: )?(?:java\.io\.\w+|OSError|FileNotFoundError|PermissionError|NotADirectoryError): (.+)$",
+    re.MULTILINE,
+)
+
+
+def reason_outside(error: Exception) -> str | None:
+    """What files and disks had against it, here or in a task; None where that was not the reason."""
+    if isinstance(error, OSError):
+        return str(error)
+    found = _OUTSIDE.search(str(error))
+    return found[1].strip() if found else None
 
 
 def _mute_the_bridge() -> None:

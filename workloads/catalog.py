@@ -48,9 +48,8 @@ def load(name_or_path: str, /, **parameters: Any) -> Workload:
     if name_or_path not in known:
         message = unknown("workload", name_or_path, known)
         looks_like_a_file = "/" in name_or_path or "." in name_or_path
-        raise FogscaleError(
-            f"{message}; a file of your own must end in .csv" if looks_like_a_file else message
-        )
+        own = "; a file of your own must end in .csv, a folder be made by `fogscale trace import`"
+        raise FogscaleError(message + own if looks_like_a_file else message)
     return known[name_or_path].load(**parameters)
 
 

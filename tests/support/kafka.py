@@ -10,15 +10,20 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from analysis.spark import cache_folder, java_home
 from controller.errors import FogscaleError
 from controller.testbeds.fog.artifacts import store
 from controller.testbeds.fog.folders import checkout
 
-READY_WITHIN_S = 90.0
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+READY_WITHIN_S = 300.0  # with what others leave of the processor
 
 # Below what Linux gives to outgoing connections: a client that retries while the broker is away must not be
 # given the broker's own port, which would keep the broker from coming back.
@@ -188,6 +193,25 @@ class Broker:
                 waiting.pop()
             except KafkaException:
                 time.sleep(0.05)
+        consumer.close()
+
+    def messages(self, topic: str) -> Iterator[Message]:
+        """All that a topic holds by now, partition by partition."""
+        from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+        consumer = Consumer(
+            {"bootstrap.servers": self.bootstrap, "group.id": "reader", "enable.partition.eof": True}
+        )
+        left = set(consumer.list_topics(topic, timeout=30).topics[topic].partitions)
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in left])
+        deadline_s = time.monotonic() + READY_WITHIN_S
+        while left:
+            assert time.monotonic() < deadline_s, f"partitions {left} of {topic} were not read to their end"
+            for message in consumer.consume(10_000, 0.1):
+                if message.error() is None:
+                    yield message
+                elif message.error().code() == KafkaError._PARTITION_EOF:
+                    left.discard(message.partition())
         consumer.close()
 
     @property

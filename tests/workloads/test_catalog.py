@@ -174,6 +174,11 @@ def test_an_unknown_name_gets_the_nearest():
     )
 
 
+def test_a_folder_that_is_no_trace_is_told_so(tmp_path):
+    with pytest.raises(FogscaleError, match="a folder be made by `fogscale trace import`"):
+        load(str(tmp_path))
+
+
 def test_a_file_that_is_no_csv_is_told_so():
     with pytest.raises(FogscaleError, match=r"unknown workload 'day\.parquet': .*must end in \.csv"):
         load("day.parquet")

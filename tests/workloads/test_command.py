@@ -15,7 +15,7 @@ from workloads.command import parameters_of
 def fogscale(*arguments, columns=80):
     command = [sys.executable, "-m", "controller.cli", "workloads", *map(str, arguments)]
     env = {**os.environ, "COLUMNS": str(columns)}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=env)
+    return subprocess.run(command, capture_output=True, text=True, timeout=400, env=env)
 
 
 @pytest.mark.parametrize("columns", [80, 120])

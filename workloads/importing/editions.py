@@ -43,10 +43,6 @@ class Edition:
     columns: dict[str, str]  # name in the trace -> kind of field, in the order of the file
     rides: bool = False  # a START and an END event for each trip, rather than one row
 
-    @property
-    def has_vendor(self) -> bool:
-        return "vendor" in self.columns
-
 
 FOIL = Edition("foil", "FOIL/Whong trip data (MD5 ids)", _TRIP_COLUMNS)
 DONOVAN_WORK = Edition("donovan_work", "Donovan & Work trip data (numeric ids)", _TRIP_COLUMNS)

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 from analysis.shipping import ship_packages
 from controller.errors import FogscaleError
 from workloads.importing import slices
+from workloads.importing.editions import TLC_PARQUET
 from workloads.importing.slices import Verdicts
 from workloads.importing.sources import Source
 from workloads.importing.streams import Part
@@ -27,6 +28,7 @@ from workloads.importing.survey import Cell, file_spans, rounded_vendors, slicin
 
 SLICE_BYTES = 64 << 20  # of raw data that one task sorts
 GZIP_RATIO = 4  # how much larger the content is, about
+PARQUET_RATIO = 8  # of the TLC's files: 18 bytes a row, and 122 as columns in memory
 
 Say = Callable[[str], None]
 Batches = Iterator[pa.RecordBatch]
@@ -128,9 +130,15 @@ def _for_each(
 
 
 def _slice_count(source: Source, cores: int) -> int:
-    is_gzip = {part.path: part.is_gzip for part in source.parts}
-    size = sum(path.stat().st_size * (GZIP_RATIO if is_gzip.get(str(path)) else 1) for path in source.paths)
+    size = _content_bytes(source)
     return max(-(-size // SLICE_BYTES), min(cores, -(-size // (1 << 20))), 1)
+
+
+def _content_bytes(source: Source) -> int:
+    """What the files hold once it is unpacked, about."""
+    gzipped = {part.path for part in source.parts if part.is_gzip}
+    ratio = PARQUET_RATIO if source.edition == TLC_PARQUET.name else 1
+    return sum(path.stat().st_size * (GZIP_RATIO if str(path) in gzipped else ratio) for path in source.paths)
 
 
 def check_conservation(rows_in: int, kept: int, quarantined: int) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache, partial
 from hashlib import blake2b
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -182,10 +182,13 @@ _TLC_COLUMNS = {
 
 def tlc_parts(path: Path, file: int) -> list[Part]:
     """One for each row group, by its rows."""
-    metadata = pq.read_metadata(path)
-    rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-    ends = list(accumulate(rows))
-    return [Part(file, str(path), end - count, end, False) for count, end in zip(rows, ends, strict=True)]
+    ends = _group_ends(pq.read_metadata(path))
+    return [Part(file, str(path), start, end, False) for start, end in pairwise([0, *ends]) if start < end]
+
+
+def _group_ends(metadata: pq.FileMetaData) -> list[int]:
+    groups = range(metadata.num_row_groups)
+    return list(accumulate(metadata.row_group(group).num_rows for group in groups))
 
 
 def read_tlc(part: Part, sample_every: int = 1) -> Iterator[Rows]:
@@ -194,8 +197,7 @@ def read_tlc(part: Part, sample_every: int = 1) -> Iterator[Rows]:
     With `sample_every` above 1, the rows of one batch in so many, and of them only what a survey looks at.
     """
     file = pq.ParquetFile(part.path)
-    starts = [each.start for each in tlc_parts(Path(part.path), part.file)]
-    group, position = starts.index(part.start), part.start
+    group, position = _group_ends(file.metadata).index(part.end), part.start  # empty groups come after it
     columns = [name for name in file.schema_arrow.names if sample_every == 1 or _is_surveyed(name.lower())]
     for number, batch in enumerate(file.iter_batches(TLC_BATCH_ROWS, row_groups=[group], columns=columns)):
         if number % sample_every == 0:

@@ -90,6 +90,8 @@ def check_target(folder: Path, fresh: bool) -> None:
         ) from error
     if not os.access(folder.parent, os.W_OK):
         raise FogscaleError(f"cannot write into {folder.parent}: name another --out")
+    if folder.is_symlink():
+        raise FogscaleError(f"{folder} is a link: name the folder itself with --out and --name")
     if not folder.exists():
         return
     if not (folder / MANIFEST).is_file():
@@ -199,10 +201,6 @@ def _write(
 
 
 # A trace as a workload
-
-
-def is_trace(path: str | Path) -> bool:
-    return (Path(path) / MANIFEST).is_file()
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -38,6 +39,7 @@ Config = Annotated[
 Speed = Annotated[float | None, typer.Option(help="Trace seconds per second; default: the workload's.")]
 Format = Annotated[str | None, typer.Option(help="Format of the records; default: the workload's.")]
 Duration = Annotated[float | None, typer.Option(min=0, help="Seconds to send; default: to the end.")]
+ONE_INTERRUPT_S = 1.0  # `timeout` signals a process, then its group: within this time it means one interrupt
 ReportFile = Annotated[Path | None, typer.Option("--report", help="The run's report, as JSON.")]
 
 
@@ -106,6 +108,8 @@ def audit(
     from workloads.producer.report import audited
 
     told = None if report_file is None else _told(report_file, topic)
+    if told is not None and run not in (None, told.run):
+        raise FogscaleError(f"{report_file} is of run '{told.run}', not of '{run}': leave one of them out")
     with if_interrupted("the topic is as it was"), progress_bar(f"reading {topic}", 1.0) as progress:
         reading = read(bootstrap, topic, _share_done(progress), settings_of(config or []))
     if run is not None and run not in reading.runs:
@@ -326,13 +330,16 @@ def _share_done(progress: Callable[[float], None] | None) -> Callable[[float, fl
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], int]]:
     """Counts Ctrl-C and SIGTERM instead of ending at once: what was sent is waited for and reported."""
-    seen: list[int] = []
-    before = {
-        each: signal.signal(each, lambda number, _frame: seen.append(number))
-        for each in (signal.SIGINT, signal.SIGTERM)
-    }
+    seen_s: list[float] = []
+
+    def note(_number: int, _frame: object) -> None:
+        now_s = time.monotonic()
+        if not seen_s or now_s - seen_s[-1] > ONE_INTERRUPT_S:
+            seen_s.append(now_s)
+
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: len(seen)
+        yield lambda: len(seen_s)
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

@@ -52,21 +52,26 @@ class Pacer:
         self._ahead = Ahead(chunks(task, zero_ms))
         self._unacknowledged = Unacknowledged()
         self._last_tick_s = clock()
+        self._next_look_s = -float("inf")
 
     def run(self, look_up: Callable[[Pacer], None]) -> None:
         """Sends everything and waits until it is acknowledged."""
-        next_look_s = -float("inf")
         for chunk in self._ahead:
             at = 0
             while at < (end := int(np.searchsorted(chunk.numbers, self.until))):
                 at = self._step(chunk, at, end)
-                if self._last_tick_s >= next_look_s:
-                    look_up(self)
-                    next_look_s = self._last_tick_s + LOOK_UP_S
+                self._look_up_now_and_then(look_up)
             self._passed = chunk.until
+            self._look_up_now_and_then(look_up)  # the chunk may hold nothing of this share
             if chunk.until >= self.until:
                 break
         self._wait_for_the_rest(look_up)
+
+    def _look_up_now_and_then(self, look_up: Callable[[Pacer], None]) -> None:
+        now_s = self._clock()
+        if now_s >= self._next_look_s:
+            look_up(self)
+            self._next_look_s = now_s + LOOK_UP_S
 
     def _step(self, chunk: Chunk, at: int, end: int) -> int:
         """Hands over what is due by now, or waits a moment."""
@@ -112,11 +117,8 @@ class Pacer:
         tally.backlog_peak = max(tally.backlog_peak, tally.backlog)
 
     def _wait_for_the_rest(self, look_up: Callable[[Pacer], None]) -> None:
-        next_look_s = self._last_tick_s
         while self._outlet.waiting():
             self._outlet.poll(LOOK_UP_S)
             self._account()
-            if self._last_tick_s >= next_look_s:
-                look_up(self)
-                next_look_s = self._last_tick_s + LOOK_UP_S
+            self._look_up_now_and_then(look_up)
         self._account()

@@ -175,7 +175,7 @@ class _Worker:
         self._process = spawn.Process(
             target=_work, args=(theirs, task, bootstrap, dict(config)), daemon=True, name=f"producer-{number}"
         )
-        with _ignored_interrupts():  # a process inherits that: Ctrl-C is its parent's to handle
+        with _ignored(signal.SIGINT, signal.SIGTERM):  # inherited: to end in order is for its parent to say
             self._process.start()
         theirs.close()
 
@@ -212,16 +212,17 @@ class _Worker:
 
 
 @contextmanager
-def _ignored_interrupts() -> Iterator[None]:
+def _ignored(*signals: signal.Signals) -> Iterator[None]:
     try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        before = {each: signal.signal(each, signal.SIG_IGN) for each in signals}
     except ValueError:  # not the main thread, where signals do not arrive
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 # In the sending process
@@ -276,6 +277,6 @@ class _Duty:
         if self._parent.poll() and self._parent.recv() == "hold":
             self._parent.send(Held(pacer.tally.position))
             pacer.until = self._parent.recv()
-            self._give_up_s = now_s + PATIENCE_S
+            self._give_up_s = time.monotonic() + PATIENCE_S  # the answer waited for the other processes
         if now_s > self._give_up_s:
             raise _GaveUpError

@@ -70,6 +70,22 @@ def test_files_of_which_nothing_can_be_kept_leave_no_trace(tmp_path, content, co
 
 
 @pytest.mark.spark
+def test_a_disk_without_room_is_told_in_one_line_and_leaves_nothing(tmp_path):
+    path = tmp_path / "trips.csv"
+    path.write_text("\n".join([FOIL_HEADER, *(foil(n) for n in range(5000))]))
+    command = [sys.executable, "-m", "controller.cli", "trace", "import", "taxi", str(path)]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -f 600; exec "$@"', "bash", *command],
+        capture_output=True, text=True, timeout=400, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "File too large" in done.stderr
+    assert "see that the disk has room" in done.stderr
+    assert not list((tmp_path / "results" / "traces").iterdir())
+
+
+@pytest.mark.spark
 def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
     path, traces = tmp_path / "trips.csv", tmp_path / "results" / "traces"
     path.write_text("\n".join(foil(n) for n in range(100_000)))

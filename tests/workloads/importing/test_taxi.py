@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -13,6 +14,9 @@ import pytest
 from controller.errors import FogscaleError
 from tests.support.imports import events_of, import_files, quarantine_of
 from tests.support.taxi_files import FOIL_HEADER, HERE, debs, donovan_work, foil, md5, ride
+from workloads.importing.editions import TLC_PARQUET
+from workloads.importing.job import _slice_count
+from workloads.importing.sources import taxi_source
 from workloads.importing.taxi import TLC_BATCH_ROWS, read_tlc, tlc_parts
 
 pytestmark = pytest.mark.spark
@@ -309,6 +313,33 @@ def test_a_sample_of_a_tlc_month_is_one_batch_in_so_many_and_what_a_survey_looks
     assert [table.num_rows for table in sampled] == [TLC_BATCH_ROWS] * 2
     assert sampled[0]["reason"].to_pylist()[:3] == [0, 0, 0]
     assert sampled[0]["fare"].null_count == TLC_BATCH_ROWS
+
+
+def test_all_row_groups_of_a_tlc_month_are_read_empty_ones_or_not(tmp_path):
+    whole, path = tmp_path / "whole.parquet", tmp_path / "yellow_tripdata_2023-01.parquet"
+    tlc_month(whole, [f"2023-01-05 10:15:{second:02d}" for second in range(12)])
+    month = pq.read_table(whole)
+    with pq.ParquetWriter(path, month.schema) as writer:
+        for first, rows in ((0, 0), (0, 5), (5, 0), (5, 7), (12, 0)):
+            writer.write_table(month.slice(first, rows))
+    assert pq.read_metadata(path).num_row_groups == 5
+    parts = tlc_parts(path, 3)
+    assert [(part.file, part.start, part.end) for part in parts] == [(3, 0, 5), (3, 5, 12)]
+    tables = [rows.table for part in parts for rows in read_tlc(part)]
+    read = pa.concat_tables([table.select(["position", "pickup_time"]) for table in tables])
+    assert read["position"].to_pylist() == list(range(12))
+    assert read["pickup_time"].to_pylist() == month["tpep_pickup_datetime"].to_pylist()
+
+
+def test_slices_of_packed_files_hold_as_much_as_those_of_plain_ones(tmp_path):
+    """A month of 40 MB in Parquet is some 280 MB in memory, of which a task is to sort a quarter at most."""
+    path = tmp_path / "yellow_tripdata_2023-01.parquet"
+    tlc_month(path, ["2023-01-05 10:15:05"])
+    source = taxi_source([path], TLC_PARQUET)
+    with path.open("ab") as file:
+        file.truncate(40 << 20)
+    assert _slice_count(source, cores=2) == 5
+    assert _slice_count(replace(source, edition="foil"), cores=2) == 2
 
 
 def test_rows_after_a_damaged_gzip_member_are_kept(spark, tmp_path):

@@ -213,6 +213,13 @@ def test_a_folder_that_is_no_trace_is_never_replaced(tmp_path):
     check_target(tmp_path / "new", False)
 
 
+def test_a_link_is_refused_before_anything_is_read(tmp_path):
+    (tmp_path / "trace").mkdir()
+    (tmp_path / "latest").symlink_to(tmp_path / "trace")
+    with pytest.raises(FogscaleError, match="latest is a link: name the folder itself"):
+        check_target(tmp_path / "latest", True)
+
+
 def test_a_trace_is_replaced_only_when_asked_and_only_by_a_complete_one(tmp_path):
     target = tmp_path / "trace"
     with draft(target, False) as folder:

@@ -1,10 +1,12 @@
 """`fogscale produce` and `fogscale audit` as a user meets them: exit codes, one line per mistake."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ FOGSCALE = [sys.executable, "-m", "controller.cli"]
 
 def fogscale(*arguments):
     command = [*FOGSCALE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=400)
 
 
 def produce(bootstrap, topic, *arguments):
@@ -51,6 +53,8 @@ def test_produce_audit_and_report_agree(broker, topic, tmp_path):
     report_file.write_text(json.dumps(report))
     audit = fogscale("audit", "--bootstrap", broker.bootstrap, "--topic", topic, "--report", report_file)
     assert "5 lost" in line(audit)
+    options = ("--bootstrap", broker.bootstrap, "--topic", topic, "--report", report_file, "--run", "other")
+    assert f"is of run '{report['run']}', not of 'other'" in line(fogscale("audit", *options))
 
 
 @pytest.mark.kafka
@@ -77,19 +81,37 @@ def test_an_operator_each_has_a_topic_each(broker, topic):
     assert all(each["acknowledged"] == each["wanted"] for each in report["topics"])
 
 
+def ctrl_c(running):
+    running.send_signal(signal.SIGINT)
+
+
+def timeout_of_coreutils(running):
+    """Tells the process, then its group, hence the process once more."""
+    running.send_signal(signal.SIGTERM)
+    os.killpg(running.pid, signal.SIGTERM)
+
+
 @pytest.mark.kafka
-@pytest.mark.parametrize("processes", [1, 2])
-def test_ctrl_c_reports_what_was_sent_and_how_to_go_on(broker, topic, tmp_path, processes):
+@pytest.mark.parametrize(
+    ("processes", "interrupt"),
+    [
+        pytest.param(1, ctrl_c, id="Ctrl-C, one process"),
+        pytest.param(2, ctrl_c, id="Ctrl-C, two processes"),
+        pytest.param(2, timeout_of_coreutils, id="timeout"),
+    ],
+)
+def test_an_interrupt_reports_what_was_sent_and_how_to_go_on(broker, topic, tmp_path, processes, interrupt):
     report_file = tmp_path / "report.json"
     options = ("--speed", 1000, "--processes", processes, "--report", report_file)
     command = [*FOGSCALE, "produce", "--bootstrap", broker.bootstrap, "--topic", topic, "--workload", "taxi"]
     with subprocess.Popen(
-        [*command, *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+        [*command, *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as running:  # fmt: skip
         try:
             wait_until_records_arrive(broker, topic)
-            running.send_signal(signal.SIGINT)
-            _, complaint = running.communicate(timeout=60)
+            interrupt(running)
+            _, complaint = running.communicate(timeout=300)
         finally:
             running.kill()
     assert running.returncode == 2
@@ -114,14 +136,15 @@ def test_ctrl_c_reports_what_was_sent_and_how_to_go_on(broker, topic, tmp_path, 
 
 
 def wait_until_records_arrive(broker, topic):
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import Consumer, KafkaException, TopicPartition
 
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test"})
-    deadline_s = time.monotonic() + 60
+    deadline_s = time.monotonic() + 300
     while time.monotonic() < deadline_s:
-        if consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1] > 10:
-            consumer.close()
-            return
+        with suppress(KafkaException):  # a broker may have no time for an answer
+            if consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1] > 10:
+                consumer.close()
+                return
         time.sleep(0.05)
     raise AssertionError("no record arrived")
 
@@ -184,16 +207,17 @@ def test_a_report_that_cannot_be_written_any_more_is_printed_instead(broker, top
     folder = tmp_path / "reports"
     folder.mkdir()
     command = [*FOGSCALE, "produce", "--bootstrap", broker.bootstrap, "--topic", topic, "--workload", "taxi"]
-    options = ("--speed", 1000, "--duration", 6, "--json", "--report", folder / "report.json")
+    options = ("--speed", 1000, "--json", "--report", folder / "report.json")
     with subprocess.Popen(
         [*command, *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
         try:
             wait_until_records_arrive(broker, topic)
             folder.rmdir()
-            printed, complaint = running.communicate(timeout=60)
+            running.send_signal(signal.SIGINT)
+            printed, complaint = running.communicate(timeout=300)
         finally:
             running.kill()
     assert running.returncode == 2
     assert "report.json: No such file" in complaint
-    assert json.loads(printed)["acknowledged"] > 1000
+    assert json.loads(printed)["acknowledged"] > 10

@@ -15,19 +15,6 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 DATA = Path(__file__).parents[3].parent / "shared" / "data"
 
 
-def values_of(broker, topic, count):
-    """The values in a topic by the number of their record."""
-    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
-
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test"})
-    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(4)])
-    messages = []
-    while len(messages) < count and (more := consumer.consume(10_000, timeout=30)):
-        messages += more
-    consumer.close()
-    return {header.read(message.headers())[1]: json.loads(message.value()) for message in messages}
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "kept", "pace", "rows", "field", "column"),
     [
@@ -67,6 +54,7 @@ def test_an_imported_trace_arrives_event_by_event(
     assert report["acknowledged"] == report["wanted"] == len(rows)
     assert report["audit"][0]["clean"]
     assert report["audit"][0]["records"] == len(rows)
-    values = values_of(broker, topic, len(rows))
+    messages = broker.messages(topic)
+    values = {header.read(message.headers())[1]: json.loads(message.value()) for message in messages}
     expected = events_of(trace)[column].iloc[list(rows)].tolist()
     assert [values[number][field] for number in range(len(rows))] == expected

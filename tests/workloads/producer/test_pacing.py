@@ -1,11 +1,13 @@
 """The open loop against a clock of the test's own: the schedule goes on whatever the broker does."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 
 from tests.support.records import Counted
 from workloads.producer import header
-from workloads.producer.chunks import Task
+from workloads.producer.chunks import Task, chunks
 from workloads.producer.job import shared
 from workloads.producer.pacing import TICK_S, Pacer
 from workloads.producer.schedule import Schedule
@@ -130,6 +132,22 @@ def test_an_interrupted_run_ends_at_the_record_it_was_told():
     pacer = paced(outlet, copies=2, look_up=stop_at_300)
     assert [number for _, number in outlet.taken] == list(range(600))
     assert (pacer.tally.position, pacer.tally.acknowledged) == (300, 600)
+
+
+def test_a_share_without_a_key_is_asked_for_orders_too():
+    plan, asked = Schedule(np.array([2000] * 5)), []
+    *_, none = shared(Task("t", plan, Counted(keys=1), 1, "r"), 2)
+    assert not len(next(chunks(none, 0.0)))
+    clock = count(step=0.05)
+
+    def stop(pacer):
+        asked.append(pacer.count_backlog())
+        pacer.until = 3000
+
+    pacer = Pacer(none, Outlet(), lambda: next(clock), 0.0)
+    pacer.run(stop)
+    assert asked
+    assert pacer.tally.sent == 0
 
 
 def test_shares_that_end_together_leave_no_hole():

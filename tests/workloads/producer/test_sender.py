@@ -28,32 +28,13 @@ def send(broker, topic, task, **config):
     return sender
 
 
-def read(broker, topic):
-    from confluent_kafka import Consumer, TopicPartition
-
-    consumer = Consumer(
-        {"bootstrap.servers": broker.bootstrap, "group.id": "test", "enable.partition.eof": True}
-    )
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in partitions])
-    found, ended = [], 0
-    while ended < len(partitions):
-        for message in consumer.consume(1000, 0.1):
-            if message.error() is None:
-                found.append(message)
-            else:
-                ended += 1
-    consumer.close()
-    return found
-
-
 def task_of(count, **settings):
     return Task("t", Schedule(np.array([count]), copies=2), Counted(**settings), seed=3, run="r")
 
 
 def test_messages_hold_key_value_due_time_and_number(broker, topic):
     send(broker, topic, task_of(50))
-    found = sorted(read(broker, topic), key=lambda message: header.read(message.headers())[1])
+    found = sorted(broker.messages(topic), key=lambda message: header.read(message.headers())[1])
     assert [header.read(message.headers()) for message in found] == [("r", number) for number in range(100)]
     assert [message.key() for message in found[:4]] == [b"k0", b"k0", b"k1", b"k1"]
     assert found[3].value() == b"3,1,30"  # record 1 of 50 in a second is due after 30 ms
@@ -68,7 +49,7 @@ def test_messages_hold_key_value_due_time_and_number(broker, topic):
 def test_more_than_there_is_room_for_waits(broker, topic):
     sender = send(broker, topic, task_of(2000), **{"queue.buffering.max.messages": "100"})
     assert sender.waiting() == 0
-    numbers = [header.read(message.headers())[1] for message in read(broker, topic)]
+    numbers = [header.read(message.headers())[1] for message in broker.messages(topic)]
     assert sorted(numbers) == list(range(4000))
 
 
