@@ -4,6 +4,8 @@ in one go and without a module, which would take half a second of every node's p
     units: those that start with the node
     parts: those that only run because a unit wants them
     state: started (unless they run), restarted or reloaded
+    settings: what they read when they start; started anew if one of these files has changed since, as where a
+        run was interrupted before its handlers
     wait: whether to wait until they are up
 """
 
@@ -32,6 +34,22 @@ def is_fine(seen: dict[str, str], starts_with_node: bool) -> bool:
     return enabled and runs and seen.get("NeedDaemonReload") == "no"
 
 
+def question(names: list[str], files: list[str]) -> str:
+    """A block about each unit, then one about the newest of the files."""
+    units, paths = (" ".join(map(shlex.quote, each)) for each in (names, files))
+    newest = f"stat --format=%Y -- {paths} 2>/dev/null | sort -n | tail -n 1" if files else "echo 0"
+    return (
+        "systemctl show --timestamp=unix "
+        "--property=ActiveState,SubState,UnitFileState,NeedDaemonReload,StateChangeTimestamp "
+        f'-- {units}; echo; echo "Newest=$({newest})"'
+    )
+
+
+def is_stale(seen: dict[str, str], newest_s: str) -> bool:
+    """Whether a file has changed since the unit was started or read its settings again."""
+    return int(newest_s or 0) > int(seen.get("StateChangeTimestamp", "").lstrip("@") or 0)
+
+
 def order(verb: str, units: list[str], parts: list[str], wait: bool) -> str:
     names, enabled = (" ".join(map(shlex.quote, each)) for each in (units + parts, units))
     enable = f"systemctl enable --quiet -- {enabled} && " if units else ""
@@ -42,11 +60,11 @@ def order(verb: str, units: list[str], parts: list[str], wait: bool) -> str:
 
 
 class ActionModule(ActionBase):
-    _VALID_ARGS = frozenset(("units", "parts", "state", "wait"))
+    _VALID_ARGS = frozenset(("units", "parts", "state", "wait", "settings"))
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        given = {"parts": [], "state": "started", "wait": True, **self._task.args}
+        given = {"parts": [], "state": "started", "wait": True, "settings": [], **self._task.args}
         units, parts = list(given["units"]), list(given["parts"])
         if given["state"] not in VERBS:
             return {
@@ -54,22 +72,26 @@ class ActionModule(ActionBase):
                 "failed": True,
                 "msg": f"state is {given['state']}: give one of {', '.join(VERBS)}",
             }
-        if given["state"] == "started" and self._all_fine(units, parts):
-            return {**result, "changed": False}
+        verb = VERBS[given["state"]]
+        if verb == "start":
+            fine, stale = self._seen(units, parts, list(given["settings"]))
+            if fine and not stale:
+                return {**result, "changed": False}
+            verb = "restart" if stale else verb
         if self._task.check_mode:
             return {**result, "changed": True}
-        done = self._low_level_execute_command(order(VERBS[given["state"]], units, parts, given["wait"]))
+        done = self._low_level_execute_command(order(verb, units, parts, given["wait"]))
         if done["rc"] != 0:
             words = " ".join(done["stdout"].split())
             return {**result, "failed": True, "msg": f"{', '.join(units + parts)}: {words}"}
         return {**result, "changed": True}
 
-    def _all_fine(self, units: list[str], parts: list[str]) -> bool:
-        names = " ".join(map(shlex.quote, units + parts))
-        told = self._low_level_execute_command(
-            f"systemctl show --property=ActiveState,SubState,UnitFileState,NeedDaemonReload -- {names}"
-        )
-        seen = list(settings(told["stdout"]))
-        return len(seen) == len(units + parts) and all(
-            is_fine(each, name in units) for each, name in zip(seen, units + parts, strict=True)
-        )
+    def _seen(self, units: list[str], parts: list[str], files: list[str]) -> tuple[bool, bool]:
+        """Whether all run as they should, and whether one runs with settings of before."""
+        names = units + parts
+        told = self._low_level_execute_command(question(names, files))["stdout"]
+        *seen, files_seen = settings(told)
+        if len(seen) != len(names):
+            return False, False
+        fine = all(is_fine(each, name in units) for each, name in zip(seen, names, strict=True))
+        return fine, any(is_stale(each, files_seen.get("Newest", "")) for each in seen)

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import tarfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from controller.testbeds.fog.dashboards import COLUMNS, dashboard
 from controller.testbeds.fog.folders import checkout
 from tests.support.fog import Fog
 from tests.support.services import secret
+from tests.support.web import numbers
 
 FILES = sorted((checkout() / "roles/grafana/files/dashboards").glob("*.yml"))
 DASHBOARDS: dict[str, dict[str, Any]] = {file.stem: yaml.safe_load(file.read_text()) for file in FILES}
@@ -93,9 +95,8 @@ def test_the_role_installs_an_archive_provisions_it_and_removes_it(
     finally:
         removed = play(fog, tmp_path, ["reset"], archive, sha256)
     assert removed.returncode == 0, removed.stdout[-3000:]
-    left = (
-        "ls -d /etc/grafana /opt/grafana* /var/lib/grafana /etc/systemd/system/grafana* 2>/dev/null || true"
-    )
+    paths = "/etc/grafana /opt/fogscale/grafana* /var/lib/grafana /etc/systemd/system/grafana*"
+    left = f"ls -d {paths} 2>/dev/null || true"
     assert fog.ask("services1", left) == ""
 
 
@@ -113,7 +114,7 @@ def test_the_role_installs_nothing_without_the_right_sum(
     done = play(fog, tmp_path, ["main"], archive, sha256)
     assert done.returncode != 0
     assert complaint in " ".join(done.stdout.split())
-    assert fog.ask("services1", "ls /opt | grep grafana || true") == ""
+    assert fog.ask("services1", "ls /opt/fogscale | grep grafana || true") == ""
 
 
 @pytest.mark.testbed
@@ -123,4 +124,15 @@ def test_without_a_way_to_the_archive_the_role_says_what_to_do(fog: Fog, tmp_pat
     told = " ".join(done.stdout.split())
     assert "services1 cannot download https://release.invalid/grafana.tar.gz (" in told
     assert "download it yourself and name the file as grafana_archive" in told
-    assert fog.ask("services1", "ls /opt | grep grafana || true") == ""
+    assert fog.ask("services1", "ls /opt/fogscale | grep grafana || true") == ""
+
+
+@pytest.mark.testbed
+@pytest.mark.parametrize(("code", "is_there"), [(200, True), (404, False)])
+def test_an_archive_is_there_if_the_server_would_send_it(
+    fog: Fog, tmp_path: Path, code: int, is_there: bool
+) -> None:
+    """Some mirrors do not answer to HEAD; and nobody waits here until all of it has come."""
+    with numbers(partial(fog.ask, "services1"), "10.77.0.2") as address:
+        done = play(fog, tmp_path, ["preflight"], f"{address}/{code}", "0" * 64)
+    assert (done.returncode == 0) == is_there, done.stdout

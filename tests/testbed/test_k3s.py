@@ -1,8 +1,8 @@
 """The roles k3s_server and k3s_agent, as far as they can be tried without k3s itself.
 
 k3s cannot be downloaded where this runs. A stand-in takes the program's place: it tells systemd that it is
-ready, tells its version and answers as kubectl does when nodes are labelled, and no more. So this is a test
-of installation, settings, units, a second run and removal; no cluster comes of it.
+ready, tells its version and answers as kubectl does when nodes are labelled, waited for or forgotten, and no
+more. So this is a test of installation, settings, units, a second run and removal; no cluster comes of it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,22 +23,33 @@ import yaml
 
 from controller.testbeds.fog.builders import sum_of
 from tests.support.fog import Fog, changes_in
+from tests.support.services import eventually
+from tests.support.web import numbers
 
 pytestmark = pytest.mark.testbed
 
 STAND_IN = '''#!/usr/bin/python3
 """Stands in for k3s in a test of its installation."""
-import os, pathlib, signal, socket, sys
+import os, pathlib, signal, socket, sys, time
+labels, late = pathlib.Path("/var/lib/rancher/k3s/labels"), pathlib.Path("/run/late")
 if sys.argv[1] == "--version":
     print("k3s version VERSION (stand-in)")
 if sys.argv[1:4] == ["kubectl", "label", "--overwrite"]:
-    kept = pathlib.Path("/var/lib/rancher/k3s/labels", sys.argv[5])
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept = labels / sys.argv[5]
+    labels.mkdir(parents=True, exist_ok=True)
     wanted = " ".join(sys.argv[6:])
     is_known = kept.exists() and kept.read_text() == wanted
     print(f"node/{sys.argv[5]} " + ("not labeled" if is_known else "labeled"))
     kept.write_text(wanted)
+if sys.argv[1:3] == ["kubectl", "wait"] and late.exists() and f"node/{late.read_text().strip()}" in sys.argv:
+    sys.exit("error: timed out waiting for the condition")
+if sys.argv[1:4] == ["kubectl", "get", "nodes"]:
+    print(*(each.name for each in labels.iterdir()))
+if sys.argv[1:4] == ["kubectl", "delete", "node"]:
+    [(labels / name).unlink() for name in sys.argv[4:]]
 if sys.argv[1] in ("server", "agent"):
+    while sys.argv[1] == "agent" and late.exists():
+        time.sleep(0.1)
     if sys.argv[1] == "server":
         kubeconfig = pathlib.Path("/etc/rancher/k3s/k3s.yaml")
         kubeconfig.write_text("clusters:\\n- cluster:\\n    server: https://127.0.0.1:6443\\n")
@@ -87,6 +99,9 @@ REMOVAL = """
         tasks_from: reset
 """
 
+# Where k3s imports them from.
+IMAGES = Path("/var/lib/rancher/k3s/agent/images/k3s-airgap-images-amd64.tar.zst")
+
 
 def for_both(**values: str) -> dict[str, str]:
     return {f"{role}_{name}": value for role in ("k3s_server", "k3s_agent") for name, value in values.items()}
@@ -97,7 +112,7 @@ class Nodes:
     fog: Fog
     folder: Path
 
-    def play(self, text: str, **variables: str) -> tuple[int, str, dict[str, int]]:
+    def play(self, text: str, **variables: object) -> tuple[int, str, dict[str, int]]:
         """Exit code, output, and how much changed on each node."""
         from controller.testbeds.fog.folders import checkout
 
@@ -108,13 +123,16 @@ class Nodes:
         return done.returncode, done.stdout + done.stderr, changes_in(done.stdout)
 
     def program(self, text: str = "", vouched_for: bool = True) -> dict[str, str]:
-        """A stand-in of the pinned version, as a file of this machine."""
+        """A stand-in of the pinned version, with images, as files of this machine."""
         from controller.testbeds.fog.folders import checkout
 
         pinned = yaml.safe_load((checkout() / "playbooks/vars/artifacts.yml").read_text())["artifacts"]["k3s"]
         file = self.folder / f"stand-in{len(text)}"
         file.write_text(STAND_IN.replace("VERSION", pinned["version"]) + text)
-        return for_both(binary_file=str(file), sha256=sum_of(file) if vouched_for else "")
+        images = self.folder / IMAGES.name
+        images.write_text("images")
+        given = for_both(binary_file=str(file), sha256=sum_of(file) if vouched_for else "")
+        return given | for_both(images_file=str(images))
 
 
 @pytest.fixture(scope="module")
@@ -142,33 +160,35 @@ def test_without_a_way_to_the_release_it_stops_before_anything_is_changed(nodes:
     assert changes_in(done.stdout) == {}
 
 
-def test_a_node_without_a_way_to_the_release_says_what_it_needs(nodes: Nodes) -> None:
-    code, output, changed = nodes.play(PREFLIGHT)
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+COMPLAINT = f"sudo: unable to resolve host fog1\r\n{platform.machine()}\r\n"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param({}, id="by itself"),
+        pytest.param({"k3s_server_told": {"stdout": COMPLAINT}}, id="by a sudo that complains first"),
+    ],
+)
+def test_a_node_without_a_way_to_the_release_says_what_it_needs(
+    nodes: Nodes, told: dict[str, object]
+) -> None:
+    code, output, changed = nodes.play(PREFLIGHT, **told)
     assert code != 0
-    told = " ".join(output.split())
+    words = " ".join(output.split())
     for name, role in (("server1", "k3s_server"), ("fog1", "k3s_agent")):
-        assert f"{name} cannot download https://" in told
-        assert f"download the release yourself and name it as {role}_binary_file" in told
-    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
-    assert f"/sha256sum-{architecture}.txt (Status code was -1" in told
+        assert f"{name} cannot download https://" in words
+        assert f"download the release yourself and name it as {role}_binary_file" in words
+    assert f"/sha256sum-{ARCHITECTURE}.txt (Status code was -1" in words
     assert changed == {}
 
 
 @pytest.fixture
 def release(nodes: Nodes) -> Iterator[str]:
     """A server in the fog's network whose paths are the numbers that it answers with."""
-    code = (
-        "from http.server import BaseHTTPRequestHandler as Handler, HTTPServer; "
-        "Handler.do_GET = lambda self: (self.send_response(int(self.path[1:])), self.end_headers()); "
-        "HTTPServer(('10.77.0.1', 8099), Handler).serve_forever()"
-    )
-    listens = "until ss -Hltn sport = :8099 | grep --quiet .; do sleep 0.1; done"
-    ask(
-        nodes, "server1",
-        f'systemd-run --quiet --collect --unit=release python3 -c "{code}" && timeout 20 sh -c "{listens}"',
-    )  # fmt: skip
-    yield "http://10.77.0.1:8099"
-    ask(nodes, "server1", "systemctl stop release.service")
+    with numbers(partial(ask, nodes, "server1"), "10.77.0.1") as address:
+        yield address
 
 
 @pytest.mark.parametrize(
@@ -201,12 +221,11 @@ def test_a_file_that_nobody_vouches_for_is_not_installed(nodes: Nodes) -> None:
 @pytest.mark.parametrize("images", ["images", "others"])
 def test_files_are_checked_against_the_checksum_file_of_the_release(nodes: Nodes, images: str) -> None:
     given = nodes.program(vouched_for=False)
-    archive, sums = nodes.folder / "k3s-airgap-images-amd64.tar.zst", nodes.folder / "sha256sum.txt"
-    archive.write_text("images")
+    sums = nodes.folder / "sha256sum.txt"
     program = sum_of(Path(given["k3s_server_binary_file"]))
-    listed = {"k3s": program, "k3s-arm64": program, archive.name: sha256(images.encode()).hexdigest()}
+    listed = {"k3s": program, "k3s-arm64": program, IMAGES.name: sha256(images.encode()).hexdigest()}
     sums.write_text("".join(f"{value}  {name}\n" for name, value in listed.items()))
-    given |= for_both(images_file=str(archive), checksum_file=str(sums))
+    given |= for_both(checksum_file=str(sums))
     code, output, _ = nodes.play(PREFLIGHT, **given)
     assert (code == 0) == (images == "images"), output
     assert ("tar.zst has the SHA-256 " in " ".join(output.split())) == (images != "images")
@@ -244,13 +263,18 @@ def test_settings_use_only_options_that_k3s_documents(installed: Nodes) -> None:
     assert agent["bind-address"] == "10.77.0.11"  # of its kubelet
 
 
-def test_systemd_finds_nothing_wrong_with_the_units_and_runs_them(installed: Nodes) -> None:
-    for name, unit in (("server1", "k3s"), ("fog1", "k3s-agent")):
-        assert ask(installed, name, f"systemd-analyze verify {unit}.service 2>&1") == ""
-        assert (
-            ask(installed, name, f"systemctl is-active {unit}; systemctl is-enabled {unit}")
-            == "active\nenabled\n"
-        )
+@pytest.mark.parametrize(("name", "unit"), [("server1", "k3s"), ("fog1", "k3s-agent")])
+def test_systemd_finds_nothing_wrong_with_the_units_and_runs_them(
+    installed: Nodes, name: str, unit: str
+) -> None:
+    assert ask(installed, name, f"systemd-analyze verify {unit}.service 2>&1") == ""
+    asked = f"systemctl is-active {unit}; systemctl is-enabled {unit}"
+    eventually(lambda: ask(installed, name, asked) == "active\nenabled\n")
+
+
+@pytest.mark.parametrize("name", ["server1", "fog1"])
+def test_images_are_where_k3s_imports_them_from(installed: Nodes, name: str) -> None:
+    assert ask(installed, name, f"stat -c %a {IMAGES}; cat {IMAGES}") == "644\nimages"
 
 
 def test_all_nodes_have_the_same_secret_which_nobody_else_can_read(installed: Nodes) -> None:
@@ -282,7 +306,31 @@ def test_another_program_restarts_it(installed: Nodes) -> None:
     code, output, changed = installed.play(PLAY, **installed.program("# newer\n"))
     assert code == 0, output
     assert set(changed) == {"server1", "services1", "fog1"}
-    assert ask(installed, "fog1", "systemctl show -p MainPID k3s-agent") != before
+    eventually(lambda: ask(installed, "fog1", "systemctl show -p MainPID k3s-agent") != before)
+
+
+def test_an_agent_that_cannot_join_ends_the_run_and_the_next_one_finds_it(installed: Nodes) -> None:
+    """As where a card was replaced: the server refuses the agent until it has forgotten the node."""
+    program = installed.program("# newest\n")
+    for name in ("server1", "fog1"):
+        ask(installed, name, "echo fog1 > /run/late")
+    code, output, _ = installed.play(PLAY, k3s_server_patience_s=5, **program)
+    assert code != 0
+    words = " ".join(output.split())
+    assert "fog1 is not Ready (error: timed out waiting for the condition): look at 'journalctl" in words
+    assert "run 'k3s kubectl delete node fog1' on server1 and then site.yml again" in words
+    for name in ("server1", "fog1"):
+        ask(installed, name, "rm /run/late")
+    code, output, changed = installed.play(PLAY, **program)
+    assert (code, changed) == (0, {}), output
+    eventually(lambda: ask(installed, "fog1", "systemctl is-active k3s-agent || true") == "active\n")
+
+
+def test_a_node_that_left_the_inventory_leaves_the_cluster(installed: Nodes) -> None:
+    ask(installed, "server1", "touch /var/lib/rancher/k3s/labels/fog9")
+    assert installed.play(PLAY)[2] == {"server1": 1}
+    kept = ask(installed, "server1", "ls /var/lib/rancher/k3s/labels").split()
+    assert kept == ["fog1", "server1", "services1"]
 
 
 def test_other_labels_are_a_change(installed: Nodes) -> None:
@@ -309,7 +357,10 @@ def test_removal_leaves_nothing_and_can_be_repeated(installed: Nodes) -> None:
             installed, name,
             f"mkdir -p {bundled} /etc/rancher/node /var/log/pods/one /var/log/containers && "
             f"mv /usr/sbin/iptables-save /usr/sbin/iptables-restore {bundled} && "
-            "iptables -N KUBE-SERVICES && iptables -A INPUT -j KUBE-SERVICES && iptables -N OTHERS",
+            "iptables -N KUBE-SERVICES && iptables -A INPUT -j KUBE-SERVICES && iptables -N OTHERS && "
+            "ip link add cni0 type bridge && ip netns add cni-1 && "
+            "ip link add veth1 master cni0 type veth peer name eth0 netns cni-1 && "
+            "tree=/sys/fs/cgroup; [ ! -d $tree/memory ] || tree=$tree/memory; mkdir -p $tree/kubepods/pod1",
         )  # fmt: skip
     code, output, changed = installed.play(REMOVAL)
     assert code == 0, output
@@ -319,6 +370,7 @@ def test_removal_leaves_nothing_and_can_be_repeated(installed: Nodes) -> None:
             installed, name,
             "ls -d /usr/local/bin/k3s /etc/rancher /var/lib/rancher/* /var/log/pods /var/log/containers; "
             "iptables -S | grep KUBE; iptables -S OTHERS > /dev/null || echo too much; "
+            "ip netns; ip -oneline link | grep -E 'cni|veth'; find /sys/fs/cgroup -name 'kubepods*'; "
             "ls /etc/systemd/system/ | grep k3s; systemctl list-units --all --no-legend 'k3s*'; "
             "pgrep -f '^/usr/bin/python3 /usr/local/bin/k3s' || true",
         )  # fmt: skip

@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from controller.errors import FogscaleError
-from controller.testbeds.fog.broker import Broker, ensure, lets_in, problems
+from controller.testbeds.fog.broker import Broker, ensure, knock, lets_in, problems
 from tests.support.fog import Fog
 from tests.support.services import broker, eventually, inside
 
@@ -119,7 +119,8 @@ def test_strangers_are_refused(fog: Fog, kafka: Broker, changed: dict[str, str])
 
 def test_nobody_is_let_in_without_a_name(fog: Fog, kafka: Broker) -> None:
     access = {"bootstrap.servers": kafka.bootstrap, "log_level": 0}
-    assert not inside(fog, lambda: lets_in(AdminClient(access), 3))
+    answers = inside(fog, lambda: [knock(kafka, each) for each in (access, kafka.access("flink"))])
+    assert answers == ["turned away", "let in"]
 
 
 @pytest.mark.parametrize("user", ["producer", "flink"])

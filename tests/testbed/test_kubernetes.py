@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -116,9 +117,12 @@ def test_what_crosses_between_pods_takes_the_round_trip_of_their_nodes(
     assert float(re.search(r"= ([\d.]+)/", near).group(1)) < 2.0  # type: ignore[union-attr]
 
 
-def test_a_node_that_boots_again_comes_back_into_the_cluster(fog: Fog) -> None:
+def test_a_node_whose_services_start_again_comes_back_into_the_cluster(fog: Fog) -> None:
+    kubelet = "systemctl show --property=MainPID --value kubelet"
+    renewed = ("get", "lease", "fog1", "--namespace=kube-node-lease", "--output=jsonpath={.spec.renewTime}")
+    before = fog.ask("fog1", kubelet)
     fog.ask("fog1", "systemctl restart kubernetes-node.target")
-    eventually(
-        lambda: "fog1" in fog.kubectl("get", "nodes", "--selector=fogscale.io/role=fog").stdout, patience_s=60
-    )
+    again = datetime.now(UTC).isoformat()
+    assert fog.ask("fog1", kubelet) != before
+    eventually(lambda: fog.kubectl(*renewed).stdout > again, patience_s=60)
     fog.kubectl("wait", "--for=condition=Ready", "node/fog1", "--timeout=50s")

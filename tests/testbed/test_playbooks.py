@@ -49,6 +49,18 @@ def test_the_pi_inventory_has_ten_nodes_and_round_trips_of_0_to_300_ms() -> None
     assert (min(values), max(values)) == (0, 300)
 
 
+@pytest.mark.parametrize("cluster", ["k3s", "kubernetes_upstream"])
+def test_pis_get_the_programs_of_the_cluster_that_was_chosen(cluster: str) -> None:
+    program = Path(sys.executable).parent / "ansible"
+    wish = ["-e", f"fog_cluster={cluster}", "--module-name=debug", "--args=var=fog_artifact_names"]
+    told = subprocess.run(
+        [str(program), "localhost", *wish], capture_output=True, text=True, check=True, cwd=checkout()
+    ).stdout
+    assert "flink_connectors" in told
+    for name in ("kubernetes", "coredns", "pause_image"):
+        assert (f"- {name}\n" in told) == (cluster == "kubernetes_upstream")
+
+
 @pytest.mark.parametrize("count", [1, 6])
 def test_the_number_of_fog_nodes_is_a_variable(count: int) -> None:
     program = Path(sys.executable).parent / "ansible"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from controller.network import RttMatrix
 from controller.testbeds.fog.folders import checkout
 from controller.testbeds.fog.latency import set_round_trips
+from tests.support.flink import scale
 from tests.support.fog import Fog, changes_in
 from tests.support.services import eventually
 
@@ -26,16 +28,18 @@ RESET = """\
   tasks:
     - ansible.builtin.include_role: {{name: kubernetes_upstream, tasks_from: reset}}
 """
-# Whatever the role put on a node: files, processes (pods too), links, routes, rules.
+# Whatever the role put on a node: files, processes (pods too), networks, routes, rules, mounts, cgroups.
 LEFT_OVER = """\
 ls -d /etc/kubernetes /etc/cni/net.d/10-fogscale.conflist 2>/dev/null
 ls -d /var/lib/kubelet/* /var/lib/containerd/* /var/lib/cni 2>/dev/null
 ls /etc/systemd/system | grep -E 'kube|pod-routes'
 pgrep --list-full 'kubernetes|containerd'
-ip -oneline link | grep cni
+ip -oneline link | grep -E 'cni|veth'
+ip netns
 ip route | grep -F 10.42.
 iptables-save | grep -E 'KUBE-|CNI-'
-mount | grep -E '/var/lib/kubelet/pods|/run/containerd/io'
+mount | grep -E '/var/lib/kubelet/pods|/run/containerd/io|/run/netns/cni'
+find /sys/fs/cgroup -name 'kubepods*'
 true
 """
 
@@ -88,28 +92,74 @@ def test_a_port_in_other_hands_stops_the_run_before_it_changes_anything(fog: Fog
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("10.77.0.9:9092", "fog1 gets no answer from 10.77.0.9:9092: mend fog_kafka"),
-        ("broker", "fog_kafka: 'broker' is no address:port of a broker"),
+        pytest.param(
+            {"fog_kafka": "10.77.0.9:9092"},
+            "fog1 gets no answer from 10.77.0.9:9092: mend fog_kafka",
+            id="a Kafka that does not answer",
+        ),
+        pytest.param(
+            {"fog_kafka": "broker"},
+            "fog_kafka: 'broker' is no address:port of a broker",
+            id="no Kafka at all",
+        ),
+        pytest.param(
+            {"flink_image_archive": "", "flink_image": "docker.io/library/flink:2"},
+            "1 cannot pull docker.io/library/flink:2 from https://registry-1.docker.io/v2/ (Status code",
+            id="no way to Docker Hub",
+        ),
+        pytest.param(
+            {"flink_image_archive": "", "flink_image": "mirror.invalid:5000/flink:2"},
+            "1 cannot pull mirror.invalid:5000/flink:2 from https://mirror.invalid:5000/v2/ (Status code",
+            id="no way to another registry",
+        ),
     ],
 )
-def test_a_kafka_that_does_not_answer_stops_the_run_before_it_changes_anything(
-    fog: Fog, given: str, words: str
+def test_what_cannot_be_had_stops_the_run_before_it_changes_anything(
+    fog: Fog, given: dict[str, str], words: str
 ) -> None:
-    done = fog.playbook("playbooks/nodes.yml", "-e", "fog_nodes=1", "-e", f"fog_kafka={given}")
+    done = fog.playbook("playbooks/nodes.yml", "-e", json.dumps({"fog_nodes": 1, **given}))
     assert done.returncode != 0
     assert words in " ".join(done.stdout.split())
     assert changes_in(done.stdout) == {}
 
 
+@pytest.mark.parametrize("package", ["bash", "default-jdk"])
+def test_a_source_of_packages_has_to_answer_only_where_one_is_missing(fog: Fog, package: str) -> None:
+    given = {"node_baseline_update_packages": True, "node_baseline_later_packages": [package]}
+    source = "/etc/apt/sources.list.d/none.list"
+    for name in NODES:
+        fog.ask(name, f"echo deb http://mirror.invalid stable main > {source}")
+        fog.ask(
+            name, "touch -d yesterday /var/lib/apt/lists; rm -f /var/lib/apt/periodic/update-success-stamp"
+        )
+    try:
+        done = fog.playbook("playbooks/nodes.yml", "-e", json.dumps({"fog_nodes": 1, **given}))
+    finally:
+        for name in NODES:
+            fog.ask(name, f"rm {source}")
+    words = "1 lacks default-jdk and cannot fetch package lists (Failed to update apt cache"
+    assert (done.returncode == 0) == (package == "bash"), done.stdout
+    assert (words in " ".join(done.stdout.split())) == (package != "bash"), done.stdout
+    assert changes_in(done.stdout) == {}
+
+
+def test_an_image_that_every_node_has_needs_no_registry(fog: Fog) -> None:
+    done = fog.playbook("playbooks/nodes.yml", "-e", '{"fog_nodes": 1, "flink_image_archive": ""}')
+    assert (done.returncode, changes_in(done.stdout)) == (0, {}), done.stdout
+
+
 def test_a_node_can_be_taken_out_of_the_cluster_twice_without_a_trace(fog: Fog, tmp_path: Path) -> None:
     play = tmp_path / "reset.yml"
     play.write_text(RESET.format(project=checkout()))
+    scale(fog, "fog1", 1)
+    assert "kubepods" in fog.ask("fog1", LEFT_OVER)
     first = fog.playbook(str(play), "-e", "fog_nodes=1")
     assert (first.returncode, changes_in(first.stdout)) == (0, {"fog1": 1}), first.stdout
     assert fog.ask("fog1", LEFT_OVER) == ""
     again = fog.playbook(str(play), "-e", "fog_nodes=1")
     assert (again.returncode, changes_in(again.stdout)) == (0, {}), again.stdout
     eventually(lambda: not is_ready(fog, "fog1"))
+    scale(fog, "fog1", 0)
 
 
 def test_a_run_that_was_killed_is_finished_by_the_next(fog: Fog, tmp_path: Path) -> None:

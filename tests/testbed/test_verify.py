@@ -15,7 +15,7 @@ pytestmark = pytest.mark.testbed
 
 def test_other_latencies_than_wanted_are_named(fog: Fog) -> None:
     wanted = fog.manifest.rtt_ms
-    set_round_trips(fog.state, RttMatrix(wanted.names, tuple((9.0,) * len(row) for row in wanted.rows_ms)))
+    set_round_trips(fog.state, RttMatrix(wanted.names, tuple((40.0,) * len(row) for row in wanted.rows_ms)))
     try:
         done = fog.fogscale("verify", check=False)
     finally:
@@ -23,7 +23,9 @@ def test_other_latencies_than_wanted_are_named(fog: Fog) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert "round trips differ from the matrix: " in done.stderr
-    assert re.search(r"\b(fog1-server1|server1-fog1|services1-fog1): 9\.\d+ ms instead of 5 ms", done.stderr)
+    assert re.search(
+        r"\b(fog1-server1|server1-fog1|services1-fog1): \d+\.\d+ ms instead of 5 ms", done.stderr
+    )
     assert len(done.stderr.splitlines()) == 1
 
 

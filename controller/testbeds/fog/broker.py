@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from controller.errors import FogscaleError
 
@@ -79,21 +80,28 @@ def lets_in(client: Any, timeout_s: float) -> bool:
         return False
 
 
-def ensure(broker: Broker, topics: Sequence[str], partitions: int, patience_s: float = 120.0) -> list[str]:
-    """What had to be changed, in words."""
+@contextmanager
+def _plain_errors(broker: Broker) -> Iterator[None]:
     from confluent_kafka import KafkaException
 
-    admin = broker.admin(patience_s)
     try:
+        yield
+    except KafkaException as error:
+        raise FogscaleError(
+            f"Kafka at {broker.bootstrap} does not do its administrator's work ({error}): look at "
+            "'journalctl -u kafka' on its node"
+        ) from None
+
+
+def ensure(broker: Broker, topics: Sequence[str], partitions: int, patience_s: float = 120.0) -> list[str]:
+    """What had to be changed, in words."""
+    admin = broker.admin(patience_s)
+    with _plain_errors(broker):
         return [
             *_ensure_users(broker, admin),
             *_ensure_rights(admin, topics),
             *_ensure_topics(admin, topics, partitions),
         ]
-    except KafkaException as error:
-        raise FogscaleError(
-            f"Kafka at {broker.bootstrap} refuses its administrator's work: {error}"
-        ) from None
 
 
 def _ensure_users(broker: Broker, admin: Any) -> list[str]:
@@ -179,15 +187,15 @@ def _ensure_topics(admin: Any, topics: Sequence[str], partitions: int) -> list[s
 def problems(broker: Broker, topics: Sequence[str], partitions: int) -> list[str]:
     """What does not work, in words: a record goes through a topic of its own, a stranger stays outside."""
     admin = broker.admin(ANSWER_WITHIN_S)
-    there = admin.list_topics(timeout=ANSWER_WITHIN_S).topics
-    found = [
-        f"topic {topic} does not have {partitions} partitions: run site.yml again"
-        for topic in topics
-        if topic not in there or len(there[topic].partitions) < partitions
-    ]
-    if not found:
-        found += [f"no record comes through: {failure}" for failure in _failures_of_a_record(broker, admin)]
-    return found + _open_doors(broker)
+    with _plain_errors(broker):
+        there = admin.list_topics(timeout=ANSWER_WITHIN_S).topics
+        found = [
+            f"topic {topic} does not have {partitions} partitions: run site.yml again"
+            for topic in topics
+            if topic not in there or len(there[topic].partitions) < partitions
+        ]
+        failures = [] if found else _failures_of_a_record(broker, admin)
+        return found + [f"no record comes through: {each}" for each in failures] + _open_doors(broker)
 
 
 def _failures_of_a_record(broker: Broker, admin: Any) -> list[str]:
@@ -241,8 +249,22 @@ def _open_doors(broker: Broker) -> list[str]:
         "without a name": {"bootstrap.servers": broker.bootstrap, "log_level": 0},
         "with a wrong password": broker.access(FLINK, password=uuid.uuid4().hex),
     }
-    return [
-        f"Kafka lets a stranger in {how}: run site.yml again"
-        for how, access in strangers.items()
-        if lets_in(broker.client(access), 1.5)
-    ]
+    words = {
+        "let in": "Kafka lets a stranger in {}: run site.yml again",
+        "no answer": "Kafka neither lets a stranger in {} nor turns it away: try again",
+    }
+    answers = {how: knock(broker, access) for how, access in strangers.items()}
+    return [words[answer].format(how) for how, answer in answers.items() if answer in words]
+
+
+def knock(broker: Broker, access: Mapping[str, Any]) -> Literal["let in", "turned away", "no answer"]:
+    """Silence is no refusal: a broker may just be slow."""
+    heard: list[Any] = []
+    client = broker.client({**access, "error_cb": heard.append})
+    deadline_s = time.monotonic() + ANSWER_WITHIN_S
+    while time.monotonic() < deadline_s:
+        if lets_in(client, 0.5):
+            return "let in"
+        if heard:
+            return "turned away"
+    return "no answer"

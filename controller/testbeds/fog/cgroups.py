@@ -15,6 +15,7 @@ PERIOD_US = 100_000
 V1_TREES = (
     "cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "freezer", "devices", "systemd", "unified",
 )  # fmt: skip
+V2_SWAP = "memory.swap.max"  # not there where the kernel knows no swap
 V2_CONTROLLERS = ("cpu", "cpuset", "memory", "pids", "io")
 
 
@@ -23,15 +24,23 @@ def is_v2(root: Path = ROOT) -> bool:
 
 
 def limits(cpus: float, memory_mb: int, v2: bool) -> dict[str, str]:
-    """File → content, relative to the node's cgroup (of version 1: to the tree's, which comes first)."""
+    """File → content, relative to the node's cgroup (of version 1: to the tree's, which comes first).
+
+    A node has no swap, whatever this machine has.
+    """
     quota_us = int(cpus * PERIOD_US)
     memory_bytes = memory_mb << 20
     if v2:
-        return {"cpu.max": f"{quota_us} {PERIOD_US}", "memory.max": str(memory_bytes)}
+        return {
+            "cpu.max": f"{quota_us} {PERIOD_US}",
+            "memory.max": str(memory_bytes),
+            V2_SWAP: "0",
+        }
     return {
         "cpu/cpu.cfs_period_us": str(PERIOD_US),
         "cpu/cpu.cfs_quota_us": str(quota_us),
         "memory/memory.limit_in_bytes": str(memory_bytes),
+        "memory/memory.swappiness": "0",
     }
 
 
@@ -59,7 +68,9 @@ class Group:
                 self._inherit_cpuset(top / node)
         for file, content in limits(cpus, memory_mb, self.v2).items():
             tree, _, name = file.rpartition("/")
-            (self.root / tree / self.name / node / name).write_text(content)
+            path = self.root / tree / self.name / node / name
+            if name != V2_SWAP or path.exists():
+                path.write_text(content)
 
     def _enable_children(self, top: Path) -> None:
         if not self.v2:

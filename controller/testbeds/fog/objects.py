@@ -6,7 +6,8 @@ import io
 import json
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -84,15 +85,30 @@ def policy(bucket: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@contextmanager
+def _plain_errors(store: ObjectStore) -> Iterator[None]:
+    from minio.error import S3Error
+    from urllib3.exceptions import HTTPError
+
+    try:
+        yield
+    except (HTTPError, S3Error) as error:
+        raise FogscaleError(
+            f"MinIO at {store.endpoint} does not do what it is asked ({error}): "
+            "look at 'journalctl -u minio' on its node"
+        ) from None
+
+
 def ensure(store: ObjectStore, patience_s: float = 60.0) -> list[str]:
     """What had to be changed, in words."""
     _wait(store, patience_s)
-    root = store.client(store.root)
-    changes = []
-    if not root.bucket_exists(store.bucket):
-        root.make_bucket(store.bucket)
-        changes.append(f"bucket {store.bucket}")
-    return changes + _ensure_key(store, store.admin())
+    with _plain_errors(store):
+        root = store.client(store.root)
+        changes = []
+        if not root.bucket_exists(store.bucket):
+            root.make_bucket(store.bucket)
+            changes.append(f"bucket {store.bucket}")
+        return changes + _ensure_key(store, store.admin())
 
 
 def _wait(store: ObjectStore, patience_s: float) -> None:
@@ -176,9 +192,14 @@ def _opens(store: ObjectStore, key: Key | None) -> bool:
 
 def problems(store: ObjectStore) -> list[str]:
     """What does not work, in words: an object goes through with Flink's key, all else is refused."""
+    _wait(store, ANSWER_WITHIN_S)
+    with _plain_errors(store):
+        return _failures_of_an_object(store) + _open_doors(store)
+
+
+def _failures_of_an_object(store: ObjectStore) -> list[str]:
     from minio.error import S3Error
 
-    _wait(store, ANSWER_WITHIN_S)
     name, content = f"verify/{uuid.uuid4().hex}", uuid.uuid4().bytes
     flink = store.client(store.flink)
     found = []
@@ -192,7 +213,7 @@ def problems(store: ObjectStore) -> list[str]:
         found.append(
             f"flink's key does not open the bucket {store.bucket} ({error.code}): run site.yml again"
         )
-    return found + _open_doors(store)
+    return found
 
 
 def _open_doors(store: ObjectStore) -> list[str]:

@@ -80,6 +80,35 @@ def test_units_are_left_alone_only_where_all_is_well(
     assert action("node_units").is_fine({**FINE, **changes}, starts_with_node) == fine
 
 
+@pytest.mark.parametrize(
+    ("files", "since", "stale"),
+    [
+        pytest.param({"a": 100, "b": 90}, "@100", False, id="written, then started"),
+        pytest.param({"a": 100, "b": 101}, "@100", True, id="one written since"),
+        pytest.param({}, "@100", False, id="none of them there"),
+        pytest.param({"a": 100}, "", True, id="never started"),
+    ],
+)
+def test_a_unit_runs_with_settings_of_before_if_a_file_is_newer_than_its_start(
+    tmp_path: Path, files: dict[str, int], since: str, stale: bool
+) -> None:
+    """A stand-in for systemctl tells since when two units run."""
+    node_units = action("node_units")
+    (tmp_path / "systemctl").write_text(
+        f"#!/bin/sh\necho StateChangeTimestamp=@500; echo; echo StateChangeTimestamp={since}\n"
+    )
+    (tmp_path / "systemctl").chmod(0o755)
+    for name, time_s in files.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time_s, time_s))
+    question = node_units.question(["x.service", "y.service"], [str(tmp_path / name) for name in "ab"])
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    told = subprocess.run(["sh", "-c", question], capture_output=True, text=True, check=True, env=path).stdout
+    x, y, newest = node_units.settings(told)
+    assert not node_units.is_stale(x, newest["Newest"])
+    assert node_units.is_stale(y, newest["Newest"]) == stale
+
+
 def test_what_systemctl_shows_is_told_apart_by_unit() -> None:
     shown = "ActiveState=active\r\nUnitFileState=enabled\r\n\r\nActiveState=failed\r\nUnitFileState=\r\n"
     assert [each["ActiveState"] for each in action("node_units").settings(shown)] == ["active", "failed"]

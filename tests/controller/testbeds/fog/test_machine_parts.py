@@ -28,11 +28,16 @@ from controller.testbeds.fog.supervisor import pause_s
 
 
 def test_limits_are_written_in_the_words_of_each_cgroup_version() -> None:
-    assert limits(0.5, 1024, v2=True) == {"cpu.max": "50000 100000", "memory.max": "1073741824"}
+    assert limits(0.5, 1024, v2=True) == {
+        "cpu.max": "50000 100000",
+        "memory.max": "1073741824",
+        "memory.swap.max": "0",
+    }
     assert limits(2.0, 512, v2=False) == {
         "cpu/cpu.cfs_period_us": "100000",
         "cpu/cpu.cfs_quota_us": "200000",
         "memory/memory.limit_in_bytes": "536870912",
+        "memory/memory.swappiness": "0",
     }
 
 
@@ -41,7 +46,12 @@ def test_version_two_passes_controllers_down_before_it_sets_limits(tmp_path: Pat
     for folder in (tmp_path, tmp_path / "fog"):
         folder.mkdir(exist_ok=True)
         (folder / "cgroup.controllers").write_text("cpu memory pids hugetlb\n")
+    (tmp_path / "fog/fog2").mkdir()
+    (tmp_path / "fog/fog2/memory.swap.max").write_text("max")
     Group("fog", tmp_path).create("fog1", 1.0, 256)
+    Group("fog", tmp_path).create("fog2", 1.0, 256)
+    assert not (tmp_path / "fog/fog1/memory.swap.max").exists()  # a kernel that knows no swap
+    assert (tmp_path / "fog/fog2/memory.swap.max").read_text() == "0"
     assert (tmp_path / "cgroup.subtree_control").read_text() == "+cpu +memory +pids"
     assert (tmp_path / "fog/cgroup.subtree_control").read_text() == "+cpu +memory +pids"
     assert (tmp_path / "fog/fog1/cpu.max").read_text() == "100000 100000"
