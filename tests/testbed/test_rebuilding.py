@@ -50,7 +50,10 @@ def is_ready(fog: Fog, node: str) -> bool:
 
 
 def test_what_was_changed_on_a_node_is_set_right_again(fog: Fog) -> None:
-    """A file gone, a mode too open, units stopped, another gone after a reboot, a strange line, latencies."""
+    """A file gone, a mode too open, units stopped, another gone after a reboot, a strange line, latencies;
+    and a file that its service has not read, as where a run was cut off between the two."""
+    sshd = "systemctl show --property=MainPID --value ssh"
+    before = fog.ask("services1", f"touch /etc/ssh/sshd_config.d/10-fogscale.conf; {sshd}")
     fog.ask("fog1", "rm /etc/ssh/sshd_config.d/10-fogscale.conf; systemctl stop kubelet kube-proxy")
     fog.ask("fog1", "sed -i '/services1/d' /etc/hosts")
     fog.ask("services1", "chmod 644 /etc/minio/environment; systemctl disable --quiet kafka")
@@ -58,7 +61,7 @@ def test_what_was_changed_on_a_node_is_set_right_again(fog: Fog) -> None:
     set_round_trips(fog.state, RttMatrix(NODES, ((0, 9, 9), (9, 0, 9), (9, 9, 0))))
     changes = fog.fogscale("up")["changed"]
     assert changes["server1"] == 1  # the round trips, which the first node stands for
-    assert changes["services1"] == 5  # MinIO's file, MinIO, Kafka, the rules, Prometheus
+    assert changes["services1"] == 6  # sshd, MinIO's file, MinIO, Kafka, the rules, Prometheus
     assert changes["fog1"] == 4  # names, sshd's file, sshd, the units
     assert fog.fogscale("status")["healthy"]
     assert fog.ask("fog1", "systemctl is-active kubelet kube-proxy").split() == ["active", "active"]
@@ -70,6 +73,7 @@ def test_what_was_changed_on_a_node_is_set_right_again(fog: Fog) -> None:
     )
     assert told.split("\n")[:2] == ["600", "enabled"]
     assert "# mine" not in told
+    assert fog.ask("services1", sshd) != before
     eventually(lambda: is_ready(fog, "fog1"))
 
 

@@ -98,18 +98,6 @@ def test_a_second_run_changes_nothing_and_tells_no_secret(fog: Fog) -> None:
     assert [name for name, value in secrets(fog).items() if value in told] == []
 
 
-def test_settings_that_were_written_but_never_read_are_read(fog: Fog) -> None:
-    """As where a run was cut off between writing a file and telling its service."""
-    process = "systemctl show --property=MainPID --value "
-    before = fog.ask("services1", process + "minio"), fog.ask("fog1", process + "ssh")
-    fog.ask("services1", "touch /etc/minio/environment")
-    fog.ask("fog1", "touch /etc/ssh/sshd_config.d/10-fogscale.conf")
-    changes = fog.fogscale("up")["changed"]
-    assert {node: count for node, count in changes.items() if count} == {"services1": 1, "fog1": 1}
-    assert fog.ask("services1", process + "minio") != before[0]
-    assert fog.ask("fog1", process + "ssh") != before[1]
-
-
 def test_where_a_kafka_is_given_none_runs_on_the_services_node(fog: Fog) -> None:
     """Whatever answers is taken for it: here the API server."""
     given = f"fog_kafka={fog.manifest.addresses['server1']}:6443"
