@@ -33,6 +33,14 @@ def is_there(image: str, key: str, ctr: str) -> str:
     )
 
 
+def is_under_way(unit: str) -> str:
+    """Also where systemd has the order, but has not come to it: then the unit is still inactive."""
+    return (
+        f"systemctl show --property=ActiveState,Job {unit} | "
+        "grep --quiet --extended-regexp '=activating$|^Job=[1-9]'"
+    )
+
+
 def begin(archive: str, image: str, key: str, unit: str, ctr: str) -> str:
     """Unless it was begun. containerd may just be starting."""
     work = (
@@ -42,17 +50,14 @@ def begin(archive: str, image: str, key: str, unit: str, ctr: str) -> str:
         f"echo {shlex.quote(key)} > {stamp_of(image)}"
     )
     return (
-        f"systemctl show --property=ActiveState {unit} | grep --quiet activating || "
+        f"{is_under_way(unit)} || "
         f"systemd-run --quiet --collect --no-block --service-type=oneshot --unit={unit} "
         f"sh -c {shlex.quote(work)}"
     )
 
 
 def until_done(unit: str) -> str:
-    return (
-        f"for half_second in $(seq {2 * PATIENCE_S}); do "
-        f"systemctl show --property=ActiveState {unit} | grep --quiet activating || break; sleep 0.5; done"
-    )
+    return f"for half_second in $(seq {2 * PATIENCE_S}); do {is_under_way(unit)} || break; sleep 0.5; done"
 
 
 class ActionModule(ActionBase):

@@ -142,6 +142,24 @@ def test_an_image_is_looked_for_and_imported_by_the_command_of_the_nodes_contain
     }
 
 
+@pytest.mark.parametrize(
+    ("shown", "under_way"),
+    [
+        pytest.param("ActiveState=inactive\nJob=4711", True, id="ordered"),
+        pytest.param("ActiveState=activating\nJob=4711", True, id="begun"),
+        pytest.param("ActiveState=inactive", False, id="done and forgotten, or never begun"),
+        pytest.param("ActiveState=inactive\nJob=0", False, id="without an order"),
+        pytest.param("ActiveState=failed", False, id="failed"),
+    ],
+)
+def test_an_import_is_under_way_from_the_order_on(tmp_path: Path, shown: str, under_way: bool) -> None:
+    (tmp_path / "systemctl").write_text(f"#!/bin/sh\necho '{shown}'\n")
+    (tmp_path / "systemctl").chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    asked = ["sh", "-c", action("node_image").is_under_way("import.service")]
+    assert (subprocess.run(asked, check=False, env=path).returncode == 0) == under_way
+
+
 def test_an_image_that_another_one_took_the_name_of_is_imported_again(tmp_path: Path) -> None:
     """systemd-run is played by the shell that it would start, and nothing runs yet."""
     node_image = action("node_image")
