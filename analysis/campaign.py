@@ -23,8 +23,8 @@ from pyspark.storagelevel import StorageLevel
 
 from analysis.schema import RUNS, SAMPLES
 from analysis.shipping import ship_packages
-from controller.errors import FogscaleError
 from controller.model import Sample
+from fogscale.errors import FogscaleError
 
 Simulate = Callable[[str], tuple[dict[str, Any], Sequence[Sample]]]
 """From a run as a JSON document to the facts of the run (as in a journal's start line) and its samples."""

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField, StructType
 
 from analysis.schema import DECISIONS, RECEIPTS, RUNS, SAMPLES, check
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 
 JOURNAL = "journal.jsonl"
 VERSION = 1

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 
 
 def _struct(**columns: DataType) -> StructType:

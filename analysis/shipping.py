@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from analysis.spark import is_local
 
-PACKAGES = ("controller", "workloads", "analysis")
+PACKAGES = ("fogscale", "controller", "workloads", "analysis")
 
 
 def ship_packages(spark: SparkSession) -> None:

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

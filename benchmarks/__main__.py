@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from controller.errors import unknown
+from fogscale.errors import unknown
 
 PARTS = ("simulation", "records", "filtering", "learning", "producing", "imports", "testbed")
 

@@ -201,7 +201,7 @@ def _timed(action: Callable[[], Any]) -> Measured:
 
 def _import(spark: Any, kind: str, path: str) -> None:
     from workloads.importing.editions import recognise
-    from workloads.importing.manifest import import_trace
+    from workloads.importing.importer import import_trace
     from workloads.importing.sources import taxi_source, worldcup_source
 
     files = [Path(path)]

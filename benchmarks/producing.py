@@ -25,9 +25,9 @@ from rich.table import Table
 from tests.support.kafka import Broker, java_command
 from workloads.producer.audit import judge, read
 from workloads.producer.chunks import Task, chunks
-from workloads.producer.job import shared
 from workloads.producer.processes import Outcome, processes_for, send
 from workloads.producer.schedule import Schedule
+from workloads.producer.tasks import shared
 from workloads.records.registry import create
 
 RECORDS = 600_000

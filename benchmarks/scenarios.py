@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from controller.cli import default_experiment
 from controller.experiment import Run, WorkloadSettings, load, runs_of
 from controller.run import prepare
 from controller.testbeds.simulated.settings import Simulation
 from controller.topology import TopologySettings
+from fogscale.cli import default_experiment
 
 
 def gesscale_run() -> Run:

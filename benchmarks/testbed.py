@@ -64,7 +64,7 @@ def timed(base: Path, arguments: list[str]) -> float:
 
 def fogscale(base: Path, arguments: list[str], check: bool = True) -> None:
     subprocess.run(
-        [sys.executable, "-m", "controller.cli", "testbed", *arguments],
+        [sys.executable, "-m", "fogscale.cli", "testbed", *arguments],
         env={**os.environ, "FOGSCALE_STATE": str(base)}, stdout=subprocess.DEVNULL, check=check,
     )  # fmt: skip
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field
 
-from controller.errors import FogscaleError, unknown
 from controller.policies import policy_class
-from controller.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of, validated
 from controller.testbeds.simulated.settings import Simulation
 from controller.topology import TopologySettings
+from fogscale.errors import FogscaleError, unknown
+from fogscale.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of, validated
 from workloads.replay import Arrivals
 
 Origin = Literal["published", "artifact", "measured", "derived", "assumed"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from numpy.random import Generator
 
 from controller.contract import Policy
-from controller.errors import FogscaleError, unknown
 from controller.model import Capabilities, Observation, Plan, Topology
+from fogscale.errors import FogscaleError, unknown
 
 
 @dataclass

@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from controller.contract import Step
-from controller.errors import FogscaleError
 from controller.model import (
     Node,
     NodeMetrics,
@@ -31,6 +30,7 @@ from controller.model import (
     Topology,
 )
 from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttScaled, RttUniform
+from fogscale.errors import FogscaleError
 
 VERSION = 1
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from controller.contract import Policy, Step, Testbed
-from controller.errors import FogscaleError
 from controller.guards import estimates_of
 from controller.journal import Recorded
 from controller.model import Capabilities, Sample
+from fogscale.errors import FogscaleError
 
 Progress = Callable[[float], None]
 """Called with the time reached, in seconds of the run."""

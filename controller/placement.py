@@ -9,8 +9,8 @@ from itertools import count
 
 from numpy.random import Generator
 
-from controller.errors import FogscaleError
 from controller.model import Observation, Placement, Plan, Topology
+from fogscale.errors import FogscaleError
 
 Score = Callable[[Topology, str, tuple[str, ...]], tuple[float, ...]]
 """(topology, node, the operator's other nodes) -> sort key."""

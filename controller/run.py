@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from controller import loop
 from controller.contract import Policy
-from controller.errors import FogscaleError, unknown
 from controller.experiment import Run, WorkloadSettings
 from controller.guards import guarded
 from controller.journal import Journal, SampleLog, set_aside
 from controller.model import Placement, Sample, Topology
 from controller.placement import grown, nearest
 from controller.policies import create, policy_class
-from controller.settings import validated
 from controller.testbeds.simulated.engine import Engine
 from controller.testbeds.simulated.testbed import SimulatedTestbed
 from controller.topology import start_placement
+from fogscale.errors import FogscaleError, unknown
+from fogscale.settings import validated
 from workloads import catalog
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings, arrivals, replay_span_s

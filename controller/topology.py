@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from controller.errors import FogscaleError, unknown
 from controller.model import Node, Operator, Topology
 from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttUniform
 from controller.placement import grown, nearest
-from controller.settings import Settings
+from fogscale.errors import FogscaleError, unknown
+from fogscale.settings import Settings
 
 Milliseconds = Annotated[float, Field(ge=0)]
 

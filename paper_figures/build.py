@@ -12,16 +12,16 @@ import pandas as pd
 from pydantic import BaseModel, Field
 from pyspark.sql import SparkSession
 
-from controller.errors import FogscaleError
 from controller.experiment import Experiment, varied
 from controller.experiment import load as load_experiment
+from fogscale.errors import FogscaleError
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.claims import JudgedClaim, judged_claims
 from paper_figures.cpu import CpuMeter
-from paper_figures.decided import decided
+from paper_figures.decisions import decided
+from paper_figures.exhibits import figures, tables_of
 from paper_figures.orders import counted, judged_orders
 from paper_figures.page import write_page
-from paper_figures.parts import figures, tables_of
 from paper_figures.published import Published, paper_folder
 from paper_figures.published import load as load_published
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from controller.errors import FogscaleError
 from controller.experiment import Experiment
 from controller.experiment import load as load_experiment
+from fogscale.errors import FogscaleError
 from paper_figures.campaign import paper_module
 from paper_figures.published import paper_folder
 

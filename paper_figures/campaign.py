@@ -19,9 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 from analysis.campaign import run_campaign
 from analysis.demand import with_demand
 from analysis.metrics import flattened, metrics_by_run
-from controller.errors import FogscaleError
 from controller.experiment import Experiment, Run, runs_of, scenarios_of, varied
 from controller.run import simulate
+from fogscale.errors import FogscaleError
 from paper_figures.published import Variation
 
 BASE = ""  # the name of the variation that varies nothing

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from controller.console import Json, Results, out, spark_session
+from fogscale.console import Json, Results, out, spark_session
 
 if TYPE_CHECKING:
     from paper_figures.claims import JudgedClaim

@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, StrictUndefined, TemplateError
 
-from controller.errors import FogscaleError
 from controller.experiment import Experiment
+from fogscale.errors import FogscaleError
 from paper_figures.campaign import BASE
 from paper_figures.orders import judged_orders, records
 from paper_figures.published import ONLY, Doubt, Published

@@ -18,8 +18,8 @@ from controller.experiment import Experiment
 from paper_figures.campaign import BASE, NOT_A_SETTING, paper_module
 from paper_figures.claims import judged_claims
 from paper_figures.doubts import explained, setting, unexplained
+from paper_figures.exhibits import Part, written
 from paper_figures.orders import counted, judged_orders, records
-from paper_figures.parts import Part, written
 from paper_figures.published import Published
 
 if TYPE_CHECKING:

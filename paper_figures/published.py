@@ -13,8 +13,8 @@ from typing import Annotated, Any, NamedTuple
 import yaml
 from pydantic import Field, model_validator
 
-from controller.errors import FogscaleError, unknown
-from controller.settings import Settings, validated
+from fogscale.errors import FogscaleError, unknown
+from fogscale.settings import Settings, validated
 
 Metric = str
 Policy = str

@@ -16,9 +16,9 @@ from pydantic import BaseModel, Field
 from pyspark.sql import SparkSession
 from scipy.stats import qmc, spearmanr
 
-from controller.errors import FogscaleError
 from controller.experiment import Experiment
 from controller.experiment import load as load_experiment
+from fogscale.errors import FogscaleError
 from paper_figures.build import figures_folder
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.cpu import CpuMeter

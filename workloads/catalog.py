@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import workloads.traces
-from controller.errors import FogscaleError, unknown
+from fogscale.errors import FogscaleError, unknown
 from workloads.traces.csv_profile import csv_workload
 from workloads.workload import Definition, Workload
 

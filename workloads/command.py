@@ -11,8 +11,8 @@ import yaml
 from rich.padding import Padding
 from rich.text import Text
 
-from controller.console import Json, out
-from controller.errors import FogscaleError
+from fogscale.console import Json, out
+from fogscale.errors import FogscaleError
 from workloads import catalog
 from workloads.replay import peak_rate_per_s, replay_span_s
 from workloads.workload import Definition, Workload

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.profile import FloatArray, RateProfile
 
 MOST_STEPS = 50_000_000  # a year and a half of seconds; more would not fit into memory

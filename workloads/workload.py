@@ -22,7 +22,7 @@ from typing import Any
 
 from pydantic import ConfigDict, ValidationError, validate_call
 
-from controller.errors import FogscaleError, unknown
+from fogscale.errors import FogscaleError, unknown
 from workloads.excerpts import Excerpt
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from controller.errors import FogscaleError
 from controller.model import Observation
 from controller.models.instance_load import METRICS, Loads, LoadSample, load_sample, mean_over_instances
 from controller.models.kalman import RateInput, SystemInput
+from fogscale.errors import FogscaleError
 
 LEAST_STEPS = 20
 SATURATED_RATIO = 0.98

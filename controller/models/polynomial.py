@@ -18,7 +18,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import ArrayLike, NDArray
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 
 Floats = NDArray[np.float64]
 DegreeChoice = Literal["in_sample", "cross_validated", "printed"]

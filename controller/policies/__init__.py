@@ -19,8 +19,8 @@ import msgspec
 from numpy.random import Generator
 
 from controller.contract import Policy
-from controller.errors import FogscaleError, unknown
 from controller.model import Topology
+from fogscale.errors import FogscaleError, unknown
 
 _REGISTERED: dict[str, type[Any]] = {}
 _Class = TypeVar("_Class", bound=type)

@@ -14,7 +14,6 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.random import Generator
 
-from controller.errors import FogscaleError, unknown
 from controller.model import Capabilities, Capability, Observation, Operator, Plan, Topology
 from controller.models.instance_load import (
     METRICS,
@@ -26,6 +25,7 @@ from controller.models.instance_load import (
 )
 from controller.placement import NodeChoice, in_order, resize_plan
 from controller.policies import parameter
+from fogscale.errors import FogscaleError, unknown
 
 _ROUNDING = 1e-9  # of a mean that is exactly at a threshold
 

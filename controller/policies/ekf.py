@@ -25,13 +25,13 @@ from typing import Literal
 
 from numpy.random import Generator
 
-from controller.errors import FogscaleError, unknown
 from controller.model import Capabilities, Capability, Topology
 from controller.models.instance_load import METRICS, Loads, LoadSample, mean_over_instances
 from controller.models.kalman import KalmanFilters, KalmanSettings, RateInput
 from controller.models.kalman_fit import RateOf, Sensitivity, SensitivityFit, input_of
 from controller.policies import parameter, register
 from controller.policies._filtered_threshold import FilteredThreshold, LoadFilter, said
+from fogscale.errors import FogscaleError, unknown
 
 
 class Kalman:

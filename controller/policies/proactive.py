@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 from numpy.random import Generator
 
-from controller.errors import FogscaleError, unknown
 from controller.model import Topology
 from controller.models.change import AbruptChange, GradualChange
 from controller.models.polynomial import MAX_DEGREE, Floats, Polynomial, Samples, UnfitError, trained
@@ -19,6 +18,7 @@ from controller.models.trend import Trend
 from controller.policies import parameter, register
 from controller.policies._scope import Bounds, Scope
 from controller.policies._slow_records import Capacity, Memory, Sample, SlowRecords, Verdict
+from fogscale.errors import FogscaleError, unknown
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from numpy.random import Generator
 
-from controller.errors import FogscaleError, unknown
 from controller.model import Capabilities, Observation, Plan, Topology
 from controller.placement import resize_plan
 from controller.policies import MemorylessPolicy, parameter, register
+from fogscale.errors import FogscaleError, unknown
 
 
 @register("static")

@@ -21,7 +21,7 @@ from controller.model import Observation
 from controller.models.kalman_fit import calibrated_parameters
 from controller.run import followed
 from controller.testbeds.simulated.capacity import CapacityLaw, PowerLatency, Table, UniversalScalability
-from paper_figures.decided import StepLog
+from paper_figures.decisions import StepLog
 from paper_figures.published import load as load_published
 from workloads import catalog
 from workloads.replay import ReplaySettings, offered_rate_per_s

@@ -24,14 +24,14 @@ import yaml
 from numpy.typing import NDArray
 
 from controller.contract import Step
-from controller.errors import FogscaleError
 from controller.experiment import Experiment, WorkloadSettings, load, runs_of, scenarios_of, varied
 from controller.models.polynomial import Samples, trained
 from controller.policies.proactive import Learnt
 from controller.run import followed
 from controller.testbeds.simulated.capacity import CapacityLaw, Linear, Table, UniversalScalability
 from controller.testbeds.simulated.response import Station
-from paper_figures.decided import StepLog
+from fogscale.errors import FogscaleError
+from paper_figures.decisions import StepLog
 from workloads import catalog
 from workloads.replay import ReplaySettings, offered_rate_per_s
 

@@ -10,8 +10,8 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[2]))  # the checkout, also where the package is not installed
 
-from controller.testbeds.fog.artifacts import Store, store
-from controller.testbeds.fog.folders import cache_folder, checkout, state_folder
+from fog.artifacts.store import Store, store
+from fog.folders import cache_folder, checkout, state_folder
 
 
 @lru_cache  # a playbook asks for the same again and again

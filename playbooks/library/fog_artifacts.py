@@ -34,8 +34,8 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from controller.testbeds.fog.artifacts import collect, store
-    from controller.testbeds.fog.folders import checkout
+    from fog.artifacts.store import collect, store
+    from fog.folders import checkout
 
     given = module.params
     shelf = store(checkout(), Path(given["cache_folder"]), given["architecture"])

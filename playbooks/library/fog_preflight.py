@@ -52,10 +52,10 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from controller.testbeds.fog import preflight
-    from controller.testbeds.fog.artifacts import store
-    from controller.testbeds.fog.folders import checkout
-    from controller.testbeds.fog.state import State
+    from fog.artifacts.store import store
+    from fog.checks import preflight
+    from fog.emulation.state import State
+    from fog.folders import checkout
 
     given = module.params
     state_folder, cache_folder = given["state_folder"], given["cache_folder"]

@@ -14,7 +14,7 @@ def plain_errors(module: AnsibleModule) -> Iterator[None]:
     """A complaint of fogscale, or that it is not here at all, is one line and no traceback. Modules import
     fogscale inside."""
     try:
-        from controller.errors import FogscaleError
+        from fogscale.errors import FogscaleError
 
         try:
             yield
@@ -33,8 +33,8 @@ def enter_network(state_folder: str) -> None:
         return
     from pathlib import Path
 
-    from controller.testbeds.fog.namespaces import set_namespace
-    from controller.testbeds.fog.state import State
+    from fog.emulation.namespaces import set_namespace
+    from fog.emulation.state import State
 
     set_namespace(State(Path(state_folder)).network())
 

@@ -17,11 +17,11 @@ from pyspark import cloudpickle
 from analysis.campaign import _batch, _task_count, run_campaign
 from analysis.metrics import metrics_by_run
 from analysis.shipping import packed
-from controller.cli import default_experiment
-from controller.errors import FogscaleError
 from controller.experiment import load, runs_of
 from controller.model import Sample
 from controller.run import simulate
+from fogscale.cli import default_experiment
+from fogscale.errors import FogscaleError
 from tests.support.cluster import standalone_cluster
 
 # The workers do not have the tests: what is defined here travels by value.

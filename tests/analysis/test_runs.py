@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.runs import Tables, read_journals, read_parquet, write_parquet
 from analysis.schema import SAMPLES, check
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 
 pytestmark = pytest.mark.spark
 

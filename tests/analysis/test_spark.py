@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis import spark as subject
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 
 
 def java(folder: Path, version: str) -> Path:

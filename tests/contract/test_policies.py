@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from controller import policies
-from controller.errors import FogscaleError
 from controller.experiment import Run
 from controller.journal import Journal, read
 from controller.loop import check_capabilities, run
 from controller.model import Capability, InstanceMetrics, OperatorMetrics
 from controller.run import execute, prepare
 from controller.testbeds.simulated.testbed import SimulatedTestbed
+from fogscale.errors import FogscaleError
 from tests.support.runs import load_csv, run_values
 
 UP_AND_DOWN_PER_S = [80.0] * 5 + [330.0] * 15 + [40.0] * 15  # minute by minute; a replica does 100

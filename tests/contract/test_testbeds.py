@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from controller.contract import Step, Testbed
-from controller.errors import FogscaleError
 from controller.journal import Journal
 from controller.loop import run
 from controller.model import Capability, Observation, Plan
+from fogscale.errors import FogscaleError
 from tests.support.jobs import placed
 from tests.support.runs import simulated
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controller.errors import FogscaleError
 from controller.experiment import Experiment, load, merged, runs_of, scenario_of, scenarios_of, varied
 from controller.run import prepare
+from fogscale.errors import FogscaleError
 from tests.support.runs import load_csv, run_values
 
 ROOT = Path(__file__).parents[2]

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
 from controller.guards import Bounds, Cooldown, FreshMetrics, Warmup, estimates_of, guarded
 from controller.model import Capability, Observation, OperatorMetrics, Plan, Receipt
 from controller.policies import create
+from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, placed, replicas_of, seen, without_metrics
 
 STOPPED = {"source": (), "map": (), "sink": ()}

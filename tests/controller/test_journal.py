@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.contract import Step
-from controller.errors import FogscaleError
 from controller.journal import Journal, SampleLog, read, topology_of, topology_record
 from controller.model import (
     InstanceMetrics,
@@ -23,6 +22,7 @@ from controller.model import (
     Sample,
 )
 from controller.network import RttCoordinates, RttDelays, RttMatrix, RttScaled, RttUniform
+from fogscale.errors import FogscaleError
 from tests.support.jobs import DELAYS_MS, chain, placed, seen
 
 RUN = {"policy": "static", "seed": 3, "settings": {"simulation": {"step_s": 0.1}, "pins": ("a", "b")}}

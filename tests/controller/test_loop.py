@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from controller.contract import Step
-from controller.errors import FogscaleError
 from controller.journal import Recorded
 from controller.loop import check_capabilities, run
 from controller.model import Capability, Plan, Sample
+from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, placed, seen
 
 PLAN = Plan(placed("fog1", "fog2"), reason="more")

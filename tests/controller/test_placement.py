@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
 from controller.model import Node, Operator, Topology
 from controller.network import RttCoordinates, RttMatrix, RttUniform
 from controller.placement import (
@@ -16,6 +15,7 @@ from controller.placement import (
     nearest,
     resized,
 )
+from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, placed, seen
 
 FOG = ("fog1", "fog2", "fog3", "fog4", "fog5")

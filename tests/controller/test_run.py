@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from controller import journal
-from controller.errors import FogscaleError
 from controller.experiment import Run
 from controller.policies import policy_class
 from controller.run import execute, prepare, run_of, simulate
+from fogscale.errors import FogscaleError
 from tests.support.runs import load_csv, run_values
 
 ROOT = Path(__file__).parents[2]

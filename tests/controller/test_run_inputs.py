@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
 from controller.experiment import Run
 from controller.run import prepare, simulate
+from fogscale.errors import FogscaleError
 from workloads.catalog import load
 
 OPERATORS = ("parse", "filter", "route", "count", "rank")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller.errors import FogscaleError
-from controller.settings import validated
 from controller.topology import TopologySettings, start_placement
+from fogscale.errors import FogscaleError
+from fogscale.settings import validated
 from tests.support.jobs import chain, placed
 
 NODES = [{"name": "a"}, {"name": "b"}, {"name": "c"}]

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from controller.errors import FogscaleError
 from controller.experiment import load as load_experiment
+from fogscale.errors import FogscaleError
 from paper_figures.build import build
 from paper_figures.campaign import BASE
 from paper_figures.doubts import explained, unexplained

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.errors import FogscaleError
 from controller.experiment import load
+from fogscale.errors import FogscaleError
 from paper_figures.calibrate import Derived, calibrate, changes, write
 from paper_figures.published import papers
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import paper_figures.gesscale
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from paper_figures.claims import from_published_table, judged_claims
 from paper_figures.published import Claim, load, paper_folder, papers
 

@@ -14,11 +14,11 @@ from controller.experiment import Experiment, merged, scenarios_of
 from controller.experiment import load as load_experiment
 from controller.policies import create
 from controller.run import prepare
-from controller.settings import validated
+from fogscale.settings import validated
 from paper_figures.build import cases_of
 from paper_figures.campaign import BASE, Case, paper_module, varied_experiment
 from paper_figures.claims import from_published_table
-from paper_figures.decided import decided
+from paper_figures.decisions import decided
 from paper_figures.doubts import explained, setting
 from paper_figures.ekf import break_even, calibration, noisy_load, table_2
 from paper_figures.ekf.aggregate import NAMES, aggregate

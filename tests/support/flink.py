@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from controller.testbeds.fog import artifacts
-from controller.testbeds.fog.folders import cache_folder, checkout
+from fog.artifacts import store as artifacts
+from fog.folders import cache_folder, checkout
 from tests.support.fog import Fog
 from tests.support.services import eventually
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from controller.testbeds.fog import artifacts
-from controller.testbeds.fog.cgroups import ROOT, V1_TREES
-from controller.testbeds.fog.folders import cache_folder, checkout
-from controller.testbeds.fog.manifest import Manifest, ManifestNode, read
-from controller.testbeds.fog.preflight import PROGRAMS, Machine, this_machine
-from controller.testbeds.fog.probe import ask, shell
-from controller.testbeds.fog.state import State
+from fog.artifacts import store as artifacts
+from fog.checks.preflight import PROGRAMS, Machine, this_machine
+from fog.checks.probe import ask, shell
+from fog.emulation.cgroups import ROOT, V1_TREES
+from fog.emulation.state import State
+from fog.folders import cache_folder, checkout
+from fog.manifest import Manifest, ManifestNode, read
 
 DEEPEST = 3  # folders below those where programs keep their things
 
@@ -46,7 +46,7 @@ class Fog:
     def fogscale(self, *arguments: str, check: bool = True) -> Any:
         """The JSON that `fogscale testbed …` prints, or the finished process where it may fail."""
         done = subprocess.run(
-            [sys.executable, "-m", "controller.cli", "testbed", *arguments, "--json"],
+            [sys.executable, "-m", "fogscale.cli", "testbed", *arguments, "--json"],
             capture_output=True, text=True, check=False, env=self.environment, cwd=checkout(),
         )  # fmt: skip
         if not check:
@@ -119,7 +119,7 @@ def traces(base: Path) -> Traces:
             }
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-        if str(base) in words or "controller.testbeds.fog" in words:
+        if str(base) in words or " -m fog." in words:
             processes.add(f"{folder.name} {words}")
     trees = [ROOT, *(ROOT / tree for tree in V1_TREES)]
     return Traces(

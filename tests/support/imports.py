@@ -14,7 +14,7 @@ from workloads.importing.trace import event_files
 def import_files(spark: Any, kind: str, files: list[Path], target: Path) -> dict[str, Any]:
     """The manifest of the trace that these files become."""
     from workloads.importing.editions import recognise
-    from workloads.importing.manifest import import_trace
+    from workloads.importing.importer import import_trace
     from workloads.importing.sources import taxi_source, worldcup_source
 
     source = worldcup_source(files) if kind == "worldcup98" else taxi_source(files, recognise(files))

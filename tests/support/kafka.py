@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from analysis.spark import cache_folder, java_home
-from controller.errors import FogscaleError
-from controller.testbeds.fog.artifacts import store
-from controller.testbeds.fog.folders import checkout
+from fog.artifacts.store import store
+from fog.folders import checkout
+from fogscale.errors import FogscaleError
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

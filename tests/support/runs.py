@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from controller.model import Topology
-from controller.settings import validated
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.testbed import SimulatedTestbed
+from fogscale.settings import validated
 from tests.support.jobs import DELAYS_MS, chain, placed
 
 

@@ -12,9 +12,9 @@ from http.client import HTTPConnection
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from controller.testbeds.fog import namespaces
-from controller.testbeds.fog.broker import Broker
-from controller.testbeds.fog.objects import Key, ObjectStore
+from fog.emulation import namespaces
+from fog.services.broker import Broker
+from fog.services.objects import Key, ObjectStore
 from tests.support.fog import Fog
 
 T = TypeVar("T")

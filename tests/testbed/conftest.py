@@ -11,8 +11,8 @@ import pytest
 import testinfra
 from testinfra.host import Host
 
-from controller.testbeds.fog.artifacts import ROOTFS, store
-from controller.testbeds.fog.folders import cache_folder, checkout
+from fog.artifacts.store import ROOTFS, store
+from fog.folders import cache_folder, checkout
 from tests.support.fog import Fog, left_after, missing, traces
 
 

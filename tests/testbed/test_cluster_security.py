@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.testbeds.fog.pki import Certificate, ensure, kubeconfig
+from fog.services.pki import Certificate, ensure, kubeconfig
 from tests.support.fog import Fog
 
 pytestmark = pytest.mark.testbed

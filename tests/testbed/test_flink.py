@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.testbeds.fog.folders import checkout
+from fog.folders import checkout
 from tests.support.flink import (
     all_run,
     cancel,

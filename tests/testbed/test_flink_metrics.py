@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from controller.testbeds.fog.dashboards import queries
-from controller.testbeds.fog.folders import checkout
+from fog.folders import checkout
+from fog.services.dashboards import queries
 from tests.support.flink import rest, scale, start, uploaded
 from tests.support.fog import Fog
 from tests.support.load import Load

@@ -13,11 +13,11 @@ import paramiko
 import pytest
 import yaml
 
-from controller.errors import FogscaleError
-from controller.testbeds.fog import namespaces
-from controller.testbeds.fog.folders import checkout
-from controller.testbeds.fog.preflight import answers_ssh
-from controller.testbeds.fog.probe import ask, shell
+from fog.checks.preflight import answers_ssh
+from fog.checks.probe import ask, shell
+from fog.emulation import namespaces
+from fog.folders import checkout
+from fogscale.errors import FogscaleError
 from tests.support.fog import Fog, changes_in
 from tests.support.services import secrets
 
@@ -228,7 +228,7 @@ def test_a_node_that_does_not_answer_is_named(fog: Fog) -> None:
 
 def _open_a_shell_and_start_sshd(fog: Fog) -> None:
     """Without ssh: through the node's namespaces, as root of the machine can."""
-    from controller.testbeds.fog.cgroups import Group
+    from fog.emulation.cgroups import Group
 
     inside = next(
         process

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from controller.testbeds.fog.dashboards import COLUMNS, dashboard
-from controller.testbeds.fog.folders import checkout
+from fog.folders import checkout
+from fog.services.dashboards import COLUMNS, dashboard
 from tests.support.fog import Fog
 from tests.support.services import secret
 from tests.support.web import numbers

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controller.testbeds.fog.builders import sum_of
+from fog.artifacts.builders import sum_of
 from tests.support.fog import Fog, changes_in
 from tests.support.services import eventually
 from tests.support.web import numbers
@@ -114,7 +114,7 @@ class Nodes:
 
     def play(self, text: str, **variables: object) -> tuple[int, str, dict[str, int]]:
         """Exit code, output, and how much changed on each node."""
-        from controller.testbeds.fog.folders import checkout
+        from fog.folders import checkout
 
         playbook = self.folder / "play.yml"
         playbook.write_text(text.format(checkout=checkout()))
@@ -124,7 +124,7 @@ class Nodes:
 
     def program(self, text: str = "", vouched_for: bool = True) -> dict[str, str]:
         """A stand-in of the pinned version, with images, as files of this machine."""
-        from controller.testbeds.fog.folders import checkout
+        from fog.folders import checkout
 
         pinned = yaml.safe_load((checkout() / "playbooks/vars/artifacts.yml").read_text())["artifacts"]["k3s"]
         file = self.folder / f"stand-in{len(text)}"
@@ -240,9 +240,9 @@ def installed(nodes: Nodes) -> Nodes:
 
 
 def ask(nodes: Nodes, name: str, command: str) -> str:
-    from controller.testbeds.fog.manifest import ManifestNode
-    from controller.testbeds.fog.probe import ask as told
-    from controller.testbeds.fog.probe import shell
+    from fog.checks.probe import ask as told
+    from fog.checks.probe import shell
+    from fog.manifest import ManifestNode
 
     addresses = {"server1": "10.77.0.1", "services1": "10.77.0.2", "fog1": "10.77.0.11"}
     state = nodes.fog.state

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from controller.testbeds.fog.folders import checkout
+from fog.folders import checkout
 
 PROGRAM = checkout() / "roles/k3s_server/files/ask_dns.py"
 POINTER = b"\xc0\x0c"  # to the name in the question

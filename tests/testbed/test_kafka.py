@@ -18,8 +18,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from controller.errors import FogscaleError
-from controller.testbeds.fog.broker import Broker, ensure, knock, lets_in, problems
+from fog.services.broker import Broker, ensure, knock, lets_in, problems
+from fogscale.errors import FogscaleError
 from tests.support.fog import Fog
 from tests.support.services import broker, eventually, inside
 

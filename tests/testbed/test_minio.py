@@ -12,7 +12,7 @@ import pytest
 from minio import Minio
 from minio.error import S3Error
 
-from controller.testbeds.fog.objects import Key, ObjectStore, ensure, policy, problems
+from fog.services.objects import Key, ObjectStore, ensure, policy, problems
 from tests.support.fog import Fog
 from tests.support.services import eventually, inside, object_store
 

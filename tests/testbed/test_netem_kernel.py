@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from controller.network import RttMatrix
-from controller.testbeds.fog.folders import checkout
-from controller.testbeds.fog.matrix import rtt_matrix
-from controller.testbeds.fog.netem import delays, peers_of, structure
-from controller.testbeds.fog.ping import compared, ping_script
+from fog.folders import checkout
+from fog.network.matrix import rtt_matrix
+from fog.network.netem import delays, peers_of, structure
+from fog.network.ping import compared, ping_script
 from tests.support.qemu import QemuMissingError, run_script
 
 pytestmark = pytest.mark.qemu

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.testbeds.fog.folders import checkout
+from fog.folders import checkout
 from tests.support.fog import Fog
 
 pytestmark = pytest.mark.testbed

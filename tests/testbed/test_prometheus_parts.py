@@ -9,7 +9,7 @@ from types import ModuleType
 import bcrypt
 import pytest
 
-from controller.testbeds.fog.folders import checkout
+from fog.folders import checkout
 
 
 def load(path: str) -> ModuleType:

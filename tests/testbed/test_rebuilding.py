@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from controller.network import RttMatrix
-from controller.testbeds.fog.folders import checkout
-from controller.testbeds.fog.latency import set_round_trips
+from fog.folders import checkout
+from fog.network.latency import set_round_trips
 from tests.support.flink import scale
 from tests.support.fog import Fog, changes_in
 from tests.support.services import eventually

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controller.testbeds.fog.folders import checkout
+from fog.folders import checkout
 
 ROLES = sorted((checkout() / "roles").iterdir())
 

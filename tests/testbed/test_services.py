@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from controller.testbeds.fog import broker, objects
-from controller.testbeds.fog.cgroups import Group
-from controller.testbeds.fog.folders import checkout
+from fog.emulation.cgroups import Group
+from fog.folders import checkout
+from fog.services import broker, objects
 from tests.support.fog import Fog
 from tests.support.services import ask_prometheus, eventually, inside, object_store, secrets
 from tests.support.services import broker as kafka_of

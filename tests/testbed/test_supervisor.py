@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.errors import FogscaleError
-from controller.testbeds.fog.definition import Definition, EmulatedNode
-from controller.testbeds.fog.nodes import bring_up, take_down
-from controller.testbeds.fog.state import State
+from fog.emulation.definition import Definition, EmulatedNode
+from fog.emulation.nodes import bring_up, take_down
+from fog.emulation.state import State
+from fogscale.errors import FogscaleError
 from tests.support.fog import left_after, traces
 
 pytestmark = pytest.mark.testbed
@@ -97,7 +97,7 @@ def test_a_first_attempt_that_failed_half_way_is_made_good_by_the_next(base: Pat
 
 
 def traces_of(state: State, node: str) -> list[str]:
-    from controller.testbeds.fog.cgroups import Group
+    from fog.emulation.cgroups import Group
 
     return [str(process) for process in Group(state.group).processes(node)]
 
@@ -119,14 +119,14 @@ def switch_of(state: State) -> int:
     (process,) = (
         line.split()[0]
         for line in traces(state.folder).processes
-        if "testbeds.fog.switch" in line and str(state.folder) in line
+        if "fog.network.switch" in line and str(state.folder) in line
     )
     return int(process)
 
 
 def test_the_switch_is_started_again_with_its_round_trips(base: Path, rootfs: Path) -> None:
     from controller.network import RttMatrix
-    from controller.testbeds.fog.latency import set_round_trips
+    from fog.network.latency import set_round_trips
 
     state, matrix = State(base / "t"), RttMatrix(("a", "b"), ((0, 40), (40, 0)))
     try:
@@ -144,7 +144,7 @@ def test_the_switch_is_started_again_with_its_round_trips(base: Path, rootfs: Pa
 def test_a_switch_that_cannot_start_is_tried_again_but_not_without_pause(base: Path, rootfs: Path) -> None:
     """It finds a folder where its socket belongs."""
     from controller.network import RttMatrix
-    from controller.testbeds.fog.latency import set_round_trips
+    from fog.network.latency import set_round_trips
 
     state = State(base / "t")
     state.create()

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from controller.network import RttMatrix
-from controller.testbeds.fog.latency import set_round_trips
+from fog.network.latency import set_round_trips
 from tests.support.fog import Fog
 
 pytestmark = pytest.mark.testbed

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import workloads.traces
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.catalog import definitions, load
 from workloads.profile import RateProfile, summed
 from workloads.records.registry import FORMATS

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.catalog import definitions
 from workloads.command import parameters_of
 
 
 def fogscale(*arguments, columns=80):
-    command = [sys.executable, "-m", "controller.cli", "workloads", *map(str, arguments)]
+    command = [sys.executable, "-m", "fogscale.cli", "workloads", *map(str, arguments)]
     env = {**os.environ, "COLUMNS": str(columns)}
     return subprocess.run(command, capture_output=True, text=True, timeout=400, env=env)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import PchipInterpolator
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.profile import RateProfile
 
 TOTALS = st.lists(st.one_of(st.just(0), st.integers(0, 10_000_000)), min_size=1, max_size=60)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.catalog import load
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings, arrivals, offered_rate_per_s, peak_rate_per_s, replay_span_s

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from controller.console import Json, err, if_interrupted, out, spark_session
-from controller.errors import FogscaleError
+from fogscale.console import Json, err, if_interrupted, out, spark_session
+from fogscale.errors import FogscaleError
 
 trace_app = typer.Typer(help="Traces of your own, from the public files of taxi trips and web requests.")
 import_app = typer.Typer(help="Clean raw files and write a trace: events, rate per second, quality report.")
@@ -60,7 +60,7 @@ def _import(kind: str, files: list[Path], folder: Path, name: str | None, fresh:
         check_logs(files)
     anew = "a trace that is not complete is not kept: run the same command again"
     with if_interrupted(anew), spark_session("starting Spark …") as spark:
-        from workloads.importing.manifest import import_trace
+        from workloads.importing.importer import import_trace
         from workloads.importing.sources import taxi_source, worldcup_source
 
         source = worldcup_source(files) if edition is None else taxi_source(files, edition)

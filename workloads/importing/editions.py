@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.importing.streams import gunzipped, is_gzip
 
 ID, TEXT, WHOLE, NUMBER, COORDINATE, STAMP, KIND = (

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.excerpts import Excerpt
 from workloads.importing.trace import event_files, read_manifest
 from workloads.records.format import WHOLE, Batch, IntArray, Share

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.excerpts import Excerpt
 from workloads.profile import RateProfile
 from workloads.traces.taxi import PAPER_REPLAY

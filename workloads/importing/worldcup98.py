@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.importing.reasons import HALF_RECORD, NUMBER_OF
 from workloads.importing.rows import Rows
 from workloads.importing.streams import CHUNK_BYTES, Part, Piece, gunzipped, parts_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.producer import header
 from workloads.producer.sender import ANSWER_WITHIN_S, kafka_library, partitions_of
 

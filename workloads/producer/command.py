@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, cast
 
 import typer
 
-from controller.console import Json, err, if_interrupted, out, progress_bar
-from controller.errors import FogscaleError
+from fogscale.console import Json, err, if_interrupted, out, progress_bar
+from fogscale.errors import FogscaleError
 
 if TYPE_CHECKING:
     from workloads.producer.audit import Verdict
     from workloads.producer.chunks import Task
-    from workloads.producer.job import Job
     from workloads.producer.pacing import Tally
     from workloads.producer.report import Report
+    from workloads.producer.tasks import Job
     from workloads.records.format import Records
     from workloads.workload import Workload
 
@@ -71,9 +71,9 @@ def produce(
     """Replay a workload into Kafka: on schedule whatever the broker does, nothing lost, nothing twice."""
     from workloads import catalog
     from workloads.command import parameters_of
-    from workloads.producer.job import Part, job_of
     from workloads.producer.processes import send
     from workloads.producer.report import report_of
+    from workloads.producer.tasks import Part, job_of
 
     chosen = catalog.load(workload, **parameters_of(parameters or []))
     pace = replace(chosen.replay, **_given(speed=speed, copies=copies, scale=scale))
@@ -188,8 +188,8 @@ def records_of(workload: Workload, name: str | None, scale: float) -> Records:
 
 
 def _tasks(job: Job, processes: str) -> list[Task]:
-    from workloads.producer.job import shared
     from workloads.producer.processes import processes_for
+    from workloads.producer.tasks import shared
 
     if processes != "auto" and not (processes.isdecimal() and 1 <= int(processes) <= 64):
         raise FogscaleError(f"--processes {processes}: write auto, or a number from 1 to 64")

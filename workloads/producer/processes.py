@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.producer.chunks import Task
 from workloads.producer.lateness import Lateness
 from workloads.producer.pacing import Pacer, Tally

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 
 from workloads.producer.audit import Verdict
 from workloads.producer.chunks import Task
-from workloads.producer.job import Job
 from workloads.producer.lateness import LATE_S, Lateness
 from workloads.producer.pacing import Tally
 from workloads.producer.processes import Outcome
+from workloads.producer.tasks import Job
 
 
 @dataclass(frozen=True)

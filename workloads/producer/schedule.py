@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.profile import RateProfile
 from workloads.records.format import IntArray
 from workloads.replay import ReplaySettings, arrivals

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from controller.errors import FogscaleError, unknown
+from fogscale.errors import FogscaleError, unknown
 from workloads.producer.chunks import Chunk
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.records.draws import Weighted, bytes_array, uniform, zipf
 from workloads.records.format import IntArray
 from workloads.records.keyed import Indices, KeyedRecords, Keys

@@ -14,7 +14,7 @@ from hashlib import md5
 import numpy as np
 import numpy.typing as npt
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.records.draws import Weighted, bytes_array, uniform
 from workloads.records.format import IntArray
 from workloads.records.keyed import Indices, KeyedRecords, Keys

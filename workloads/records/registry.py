@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from controller.errors import FogscaleError, unknown
+from fogscale.errors import FogscaleError, unknown
 from workloads.records.click import Click
 from workloads.records.debs_route import DebsRoute
 from workloads.records.format import Records

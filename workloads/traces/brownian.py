@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.profile import RateProfile, summed
 from workloads.traces.formula import PositiveSeconds, Rate
 from workloads.workload import Workload, register

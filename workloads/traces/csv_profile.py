@@ -15,7 +15,7 @@ from typing import NamedTuple, TextIO
 
 import numpy as np
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.profile import FloatArray, RateProfile
 from workloads.traces.taxi import PAPER_REPLAY
 from workloads.workload import Workload, register

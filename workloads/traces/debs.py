@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.replay import ReplaySettings
 from workloads.traces.formula import PositiveRate, Rate
 from workloads.traces.hourly import hourly_profile

@@ -12,8 +12,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from controller.errors import FogscaleError
-from controller.settings import PositiveSeconds, Seconds
+from fogscale.errors import FogscaleError
+from fogscale.settings import PositiveSeconds, Seconds
 from workloads.profile import FloatArray, RateProfile
 
 __all__ = [

@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
+from workloads.composition import MOST_STEPS, Part, load_part
 from workloads.excerpts import one_after_the_other
-from workloads.parts import MOST_STEPS, Part, load_part
 from workloads.profile import RateProfile, fine_steps
 from workloads.replay import ReplaySettings, replay_span_s
 from workloads.workload import Workload, register

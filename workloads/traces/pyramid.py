@@ -6,7 +6,7 @@ from itertools import chain, cycle, islice
 
 import numpy as np
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.traces.formula import PositiveRate, PositiveSeconds, Rate, levels_profile, levels_within
 from workloads.workload import Workload, register
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from workloads.parts import Part, load_part, with_profiles
+from workloads.composition import Part, load_part, with_profiles
 from workloads.profile import RateProfile
 from workloads.workload import Workload, register
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from controller.errors import FogscaleError
-from controller.settings import seconds_of
+from fogscale.errors import FogscaleError
+from fogscale.settings import seconds_of
+from workloads.composition import Part, load_part, moved, with_profiles
 from workloads.excerpts import without_first
-from workloads.parts import Part, load_part, moved, with_profiles
 from workloads.profile import RateProfile
 from workloads.workload import Workload, register
 

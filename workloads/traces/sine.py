@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.profile import FloatArray
 from workloads.traces.formula import PositiveRate, PositiveSeconds, Rate, formula_profile
 from workloads.workload import Workload, register

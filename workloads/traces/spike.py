@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.traces.formula import PositiveRate, PositiveSeconds, Rate, Seconds, levels_profile
 from workloads.workload import Workload, register
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.traces.formula import PositiveRate, levels_profile
 from workloads.workload import Workload, register
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings
 from workloads.traces.formula import PositiveSeconds

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.errors import FogscaleError, unknown
 from controller.model import Plan, Topology
 from controller.testbeds.simulated.faults import NodeLoss, Straggler
 from controller.testbeds.simulated.settings import Simulation
+from fogscale.errors import FogscaleError, unknown
 
 
 def check_job(topology: Topology, simulation: Simulation, inputs: Mapping[str, NDArray[np.int64]]) -> None:

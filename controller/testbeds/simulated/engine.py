@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from controller.model import Operator, Placement, Sample, Topology
 from controller.testbeds.simulated.checks import check_job
 from controller.testbeds.simulated.flow import Dag, Floats, Flow, back_pressured, queued
-from controller.testbeds.simulated.kinds import Boot, Times, of_kinds
 from controller.testbeds.simulated.layout import Site
+from controller.testbeds.simulated.record_kinds import Boot, Times, of_kinds
 from controller.testbeds.simulated.response import quantiles_s, slowest_way, sojourns
 from controller.testbeds.simulated.settings import Simulation
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from controller.settings import Seconds, Settings
+from fogscale.settings import Seconds, Settings
 
 
 class _Fault(Settings):

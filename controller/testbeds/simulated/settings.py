@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from controller.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of
 from controller.testbeds.simulated.capacity import CapacityLaw
 from controller.testbeds.simulated.faults import Fault
+from fogscale.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of
 
 Style = Literal["restart", "in_place", "boot", "pause", "instant"]
 

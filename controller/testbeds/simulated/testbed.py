@@ -17,7 +17,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from controller.contract import Step
-from controller.errors import FogscaleError
 from controller.model import (
     Capabilities,
     Capability,
@@ -45,6 +44,7 @@ from controller.testbeds.simulated.faults import (
 from controller.testbeds.simulated.measure import Wander, node_metrics, operator_metrics
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.standby import kept_idle, nodes_for_more, nodes_of
+from fogscale.errors import FogscaleError
 
 _OFFERS = frozenset(Capability) - {Capability.MEMORY, Capability.INSTANT_RESCALE}
 

@@ -46,9 +46,9 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from controller.testbeds.fog.definition import Definition, EmulatedNode
-    from controller.testbeds.fog.nodes import bring_up, take_down
-    from controller.testbeds.fog.state import State
+    from fog.emulation.definition import Definition, EmulatedNode
+    from fog.emulation.nodes import bring_up, take_down
+    from fog.emulation.state import State
 
     given = module.params
     state = State(Path(given["state_folder"]))

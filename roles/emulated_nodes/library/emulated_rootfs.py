@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from controller.testbeds.fog.rootfs import Recipe, ensure, packages_of
+    from fog.artifacts.rootfs import Recipe, ensure, packages_of
 
     given = module.params
     recipe = Recipe(

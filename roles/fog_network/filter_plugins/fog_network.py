@@ -1,4 +1,4 @@
-"""Filters of fog_network: thin wrappers around the tested functions of controller.testbeds.fog."""
+"""Filters of fog_network: thin wrappers around the tested functions of fog."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[3]))  # the checkout, also where the package is not installed
 
-from controller.testbeds.fog import netem, ping
-from controller.testbeds.fog.matrix import rtt_matrix
+from fog.network import netem, ping
+from fog.network.matrix import rtt_matrix
 
 
 def netem_peers(

@@ -38,9 +38,9 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from controller.testbeds.fog.latency import set_round_trips
-    from controller.testbeds.fog.matrix import rtt_matrix
-    from controller.testbeds.fog.state import State
+    from fog.emulation.state import State
+    from fog.network.latency import set_round_trips
+    from fog.network.matrix import rtt_matrix
 
     given = module.params
     matrix = rtt_matrix(given["rtt_ms"], given["nodes"], given["known_nodes"], given["rtt_max_ms"])

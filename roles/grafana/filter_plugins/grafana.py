@@ -1,4 +1,4 @@
-"""Filters of grafana: a thin wrapper around the tested function of controller.testbeds.fog."""
+"""Filters of grafana: a thin wrapper around the tested function of fog."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[3]))  # the checkout, also where the package is not installed
 
-from controller.testbeds.fog.dashboards import dashboard
+from fog.services.dashboards import dashboard
 
 
 class FilterModule:

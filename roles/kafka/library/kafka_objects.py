@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from controller.testbeds.fog import broker
+    from fog.services import broker
 
     given = module.params
     kafka = broker.Broker(given["bootstrap"], given["passwords"])

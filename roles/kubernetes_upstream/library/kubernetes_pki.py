@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from controller.testbeds.fog.pki import Certificate, ensure, kubeconfig, write_private
+    from fog.services.pki import Certificate, ensure, kubeconfig, write_private
 
     given = module.params
     folder = Path(given["folder"])

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from controller.testbeds.fog import objects
+    from fog.services import objects
 
     given = module.params
     store = objects.ObjectStore(

@@ -8,7 +8,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[3]))  # the checkout, also where the package is not installed
 
-from controller.testbeds.fog.baseline import as_values, look_script, node_problems, swap_off_files
+from fog.checks.baseline import as_values, look_script, node_problems, swap_off_files
 
 
 class FilterModule:

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from controller.errors import FogscaleError
 from controller.model import InstanceMetrics, OperatorMetrics
 from controller.models.instance_load import LoadSample, load_sample, mean_over_instances
 from controller.models.kalman import RateInput
@@ -17,6 +16,7 @@ from controller.models.kalman_fit import (
     measurement_variance,
 )
 from controller.policies import create
+from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, seen
 
 

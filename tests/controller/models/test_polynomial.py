@@ -9,8 +9,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.errors import FogscaleError
 from controller.models.polynomial import Polynomial, Samples, Seen, UnfitError, orthogonal, trained
+from fogscale.errors import FogscaleError
 from tests.support.slow_records import staircase
 
 

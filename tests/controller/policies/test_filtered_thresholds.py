@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
 from controller.model import InstanceMetrics, OperatorMetrics
 from controller.models.weierstrass import WeierstrassFilters
 from controller.policies import create
+from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, placed, replicas_of, seen
 
 NODES = ("fog1", "fog2", "fog3", "fog4", "fog5")

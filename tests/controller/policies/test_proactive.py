@@ -11,11 +11,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.errors import FogscaleError
 from controller.model import Receipt
 from controller.models.polynomial import Polynomial, Seen
 from controller.policies import create
 from controller.policies.proactive import hysteresis
+from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, placed, replicas_of
 from tests.support.runs import simulated
 from tests.support.slow_records import hundred_each, shown

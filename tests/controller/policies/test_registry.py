@@ -6,8 +6,8 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from controller import policies
-from controller.errors import FogscaleError
 from controller.policies import create, describe, names, parameter, policy_class, register
+from fogscale.errors import FogscaleError
 
 GESSCALES_OWN = ("gesscale", "ideal", "mdl_nlunaware", "static", "thr_nlaware", "thr_nlunaware")
 

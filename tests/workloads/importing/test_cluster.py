@@ -27,7 +27,7 @@ def test_the_same_import_on_a_standalone_master_and_worker(spark, cluster, tmp_p
     path.write_text("\n".join([FOIL_HEADER, *lines, lines[5], "broken"]))
     here = import_files(spark, "taxi", [path], tmp_path / "here" / "trips")
     done = subprocess.run(
-        [sys.executable, "-m", "controller.cli", "trace", "import", "taxi", "trips.csv", "--out", "there",
+        [sys.executable, "-m", "fogscale.cli", "trace", "import", "taxi", "trips.csv", "--out", "there",
          "--json"],
         env=os.environ | {"SPARK_MASTER": cluster}, cwd=tmp_path, capture_output=True, text=True, timeout=400,
     )  # fmt: skip

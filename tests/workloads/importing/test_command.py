@@ -14,7 +14,7 @@ from tests.support.taxi_files import FOIL_HEADER, HERE, foil
 
 
 def fogscale(*arguments, cwd, env=None):
-    command = [sys.executable, "-m", "controller.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "fogscale.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=cwd, env=env)
 
 
@@ -73,7 +73,7 @@ def test_files_of_which_nothing_can_be_kept_leave_no_trace(tmp_path, content, co
 def test_a_disk_without_room_is_told_in_one_line_and_leaves_nothing(tmp_path):
     path = tmp_path / "trips.csv"
     path.write_text("\n".join([FOIL_HEADER, *(foil(n) for n in range(5000))]))
-    command = [sys.executable, "-m", "controller.cli", "trace", "import", "taxi", str(path)]
+    command = [sys.executable, "-m", "fogscale.cli", "trace", "import", "taxi", str(path)]
     done = subprocess.run(
         ["bash", "-c", 'ulimit -f 600; exec "$@"', "bash", *command],
         capture_output=True, text=True, timeout=400, cwd=tmp_path,
@@ -89,7 +89,7 @@ def test_a_disk_without_room_is_told_in_one_line_and_leaves_nothing(tmp_path):
 def test_ctrl_c_leaves_nothing_and_says_so(tmp_path):
     path, traces = tmp_path / "trips.csv", tmp_path / "results" / "traces"
     path.write_text("\n".join(foil(n) for n in range(100_000)))
-    command = [sys.executable, "-m", "controller.cli", "trace", "import", "taxi", str(path)]
+    command = [sys.executable, "-m", "fogscale.cli", "trace", "import", "taxi", str(path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as running:
         try:
             deadline_s = time.monotonic() + 120

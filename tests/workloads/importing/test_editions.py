@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from tests.support.taxi_files import FOIL_HEADER, debs, donovan_work, foil, ride
 from workloads.importing.editions import (
     DEBS2015,

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from tests.support.imports import events_of, import_files, quarantine_of
 from tests.support.taxi_files import FOIL_HEADER, HERE, debs, donovan_work, foil, md5, ride
 from workloads.importing.editions import TLC_PARQUET
-from workloads.importing.job import _slice_count
 from workloads.importing.sources import taxi_source
+from workloads.importing.spark_job import _slice_count
 from workloads.importing.taxi import TLC_BATCH_ROWS, read_tlc, tlc_parts
 
 pytestmark = pytest.mark.spark

@@ -12,16 +12,16 @@ import pandas as pd
 import pytest
 import yaml
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from tests.support.imports import events_of, import_files
 from tests.support.taxi_files import debs, donovan_work, foil
 from tests.workloads.importing.test_worldcup98 import START_S, log, record
 from workloads import catalog
-from workloads.importing.job import check_conservation
+from workloads.importing.spark_job import check_conservation
 from workloads.importing.trace import MOST_STEPS, check_target, draft, write_rate
 from workloads.producer.chunks import chunks
 from workloads.producer.command import records_of
-from workloads.producer.job import job_of
+from workloads.producer.tasks import job_of
 from workloads.records.debs_route import COLUMNS
 from workloads.records.format import Share
 from workloads.records.registry import create

@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from tests.support.imports import events_of, import_files, quarantine_of
 from workloads.importing.streams import parts_of
 from workloads.importing.worldcup98 import check_logs, read_records

@@ -6,8 +6,8 @@ import pytest
 from tests.support.records import Counted
 from workloads.producer import header
 from workloads.producer.chunks import MOST_AHEAD, MOST_RECORDS, Ahead, Task, chunks
-from workloads.producer.job import shared
 from workloads.producer.schedule import Schedule
+from workloads.producer.tasks import shared
 
 PLAN = Schedule(np.array([3, 0, 9000, 40]), copies=3)
 TASK = Task("rides", PLAN, Counted(keys=7), seed=5, run="r1")

@@ -11,10 +11,10 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.producer.command import settings_of
 
-FOGSCALE = [sys.executable, "-m", "controller.cli"]
+FOGSCALE = [sys.executable, "-m", "fogscale.cli"]
 
 
 def fogscale(*arguments):

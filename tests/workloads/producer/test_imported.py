@@ -42,7 +42,7 @@ def test_an_imported_trace_arrives_event_by_event(
     manifest = import_files(spark, kind, [DATA / name], trace)
     sent = subprocess.run(
         [
-            sys.executable, "-m", "controller.cli", "produce", "--bootstrap", broker.bootstrap,
+            sys.executable, "-m", "fogscale.cli", "produce", "--bootstrap", broker.bootstrap,
             "--topic", topic, "--workload", trace, "--speed", str(manifest["span_s"] / 4), "--copies", "1",
             *pace, "--audit", "--json",
         ],

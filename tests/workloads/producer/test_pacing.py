@@ -8,9 +8,9 @@ import pytest
 from tests.support.records import Counted
 from workloads.producer import header
 from workloads.producer.chunks import Task, chunks
-from workloads.producer.job import shared
 from workloads.producer.pacing import TICK_S, Pacer
 from workloads.producer.schedule import Schedule
+from workloads.producer.tasks import shared
 
 
 class Outlet:

@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from tests.support.records import Counted
 from workloads.producer.audit import judge, read
 from workloads.producer.chunks import Task
-from workloads.producer.job import shared
 from workloads.producer.processes import processes_needed, send
 from workloads.producer.schedule import Schedule
+from workloads.producer.tasks import shared
 
 pytestmark = pytest.mark.kafka
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller import experiment as experiments
-from controller.cli import default_experiment
-from controller.errors import FogscaleError
 from controller.run import prepare
+from fogscale.cli import default_experiment
+from fogscale.errors import FogscaleError
 from tests.support.records import Counted
 from workloads.catalog import load
-from workloads.producer.job import Part, job_of
 from workloads.producer.schedule import Schedule, part_of, schedule_of
+from workloads.producer.tasks import Part, job_of
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings
 

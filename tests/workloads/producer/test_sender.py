@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from tests.support.records import Counted
 from workloads.producer import header
 from workloads.producer.audit import read as read_topic

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.records.format import Share
 from workloads.records.registry import FORMATS, create
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.catalog import load
 from workloads.traces.csv_profile import read_csv_profile
 

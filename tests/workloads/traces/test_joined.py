@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.catalog import load
 from workloads.replay import offered_rate_per_s, replay_span_s
 

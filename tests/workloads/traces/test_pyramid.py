@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.catalog import load
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.catalog import load
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.errors import FogscaleError
+from fogscale.errors import FogscaleError
 from workloads.catalog import load
 from workloads.replay import offered_rate_per_s, replay_span_s
 from workloads.traces.worldcup98 import DAY_46

@@ -3,9 +3,9 @@
 import pytest
 from pydantic import TypeAdapter
 
-from controller.errors import FogscaleError
-from controller.settings import Settings, validated
 from controller.testbeds.simulated.capacity import CapacityLaw
+from fogscale.errors import FogscaleError
+from fogscale.settings import Settings, validated
 from tests.support.runs import constant, simulated
 
 

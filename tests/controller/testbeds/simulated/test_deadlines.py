@@ -5,8 +5,8 @@ from math import exp
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
 from controller.model import Plan
+from fogscale.errors import FogscaleError
 from tests.support.jobs import placed
 from tests.support.runs import constant, simulated, simulation
 

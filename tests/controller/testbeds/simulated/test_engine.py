@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from controller.model import Node, Operator, Plan, Topology
 from controller.network import RttUniform
-from controller.settings import validated
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.testbed import SimulatedTestbed
+from fogscale.settings import validated
 from tests.support.jobs import chain, placed
 from tests.support.runs import constant, simulated, simulation
 

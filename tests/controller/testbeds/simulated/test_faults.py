@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from controller.errors import FogscaleError
 from controller.model import NodeMetrics, OperatorMetrics, Plan
+from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, placed
 from tests.support.runs import constant, simulated
 

@@ -7,10 +7,10 @@ import pytest
 
 from controller.model import Node, Operator, Plan, Topology
 from controller.network import RttUniform
-from controller.settings import validated
 from controller.testbeds.simulated.response import Sojourn, Station, quantiles_s, sojourns
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.testbed import SimulatedTestbed
+from fogscale.settings import validated
 from tests.support.jobs import placed
 from tests.support.runs import constant, simulated
 

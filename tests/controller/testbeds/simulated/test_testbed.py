@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from controller.errors import FogscaleError
 from controller.model import Capability, Plan
 from controller.testbeds.simulated.testbed import SimulatedTestbed
+from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, placed
 from tests.support.runs import constant, simulated, simulation
 

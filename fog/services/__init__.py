@@ -1,0 +1,1 @@
+"""What the services of the fog need set up besides their files: certificates, users, buckets, dashboards."""

@@ -1,0 +1,286 @@
+"""The command line. Every command reads its arguments, calls one function and prints; what the user can mend
+is one line with the fix and exit code 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from controller import experiment as experiments
+from controller import policies as policy_registry
+from controller.journal import read as read_journal
+from controller.replay import differences
+from controller.run import execute, prepare, run_of
+from fog.command import testbed_app
+from fogscale.console import Json, Results, interrupted, out, progress_bar, spark_session
+from fogscale.errors import FogscaleError, unknown
+from paper_figures.command import calibrate, figures, sensitivity
+from workloads.command import workloads_app
+from workloads.importing.command import trace_app
+from workloads.producer.command import audit, produce
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+app = typer.Typer(
+    help="Compares autoscalers for stream processing in the fog.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(workloads_app, name="workloads")
+app.add_typer(trace_app, name="trace")
+app.add_typer(testbed_app, name="testbed")
+
+TESTBEDS = ("simulated",)
+
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; an earlier journal is set aside.")]
+Workload = Annotated[
+    str | None, typer.Option(help="A workload's name, or a CSV of your own; default: the experiment's.")
+]
+
+
+ExperimentFile = Annotated[
+    Path | None,
+    typer.Argument(help="Experiment file, or a paper's name; default: the paper that has the policies."),
+]
+ScenarioName = Annotated[str | None, typer.Option(help="Scenario of the experiment; default: its first.")]
+
+
+def main() -> None:
+    """The entry point: whatever the user can mend becomes one line and exit code 2."""
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        app(sys.argv[1:] or ["--help"], standalone_mode=False)
+    except FogscaleError as error:
+        _fail(str(error))
+    except typer.TyperException as error:  # a wrong command, option or argument
+        _fail(f"{getattr(error, 'format_message', error.__str__)()} (--help lists what there is)")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+
+
+def _fail(message: str) -> None:
+    print(f"fogscale: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)
+
+
+def default_experiment(policies: Sequence[str] = ()) -> Path:
+    """That of the first paper which has all these policies; of Gesscale where none has."""
+    from paper_figures.published import papers
+
+    gesscale = Path(str(files("paper_figures.gesscale") / "experiment.yml"))
+    candidates = [gesscale, *(folder / "experiment.yml" for folder in papers())]
+    known = (path for path in candidates if set(policies) <= set(experiments.load(path).policies))
+    return next(known, gesscale)
+
+
+def _experiment(file: Path | None, policies: Sequence[str], scenario: str | None) -> experiments.Experiment:
+    """An experiment file, the one of a paper by its name, or by default that in which the policies belong."""
+    from paper_figures.published import papers
+
+    named = {folder.name: folder / "experiment.yml" for folder in papers()}
+    path = default_experiment(policies) if file is None else named.get(str(file), file)
+    return experiments.scenario_of(experiments.load(path), scenario)
+
+
+@app.command("policies")
+def list_policies(as_json: Json = False) -> None:
+    """List every autoscaler with its parameters and what it needs of a testbed."""
+    described = [policy_registry.describe(name) for name in policy_registry.names()]
+    if as_json:
+        print(json.dumps([asdict(policy) for policy in described], default=str))
+        return
+    for policy in described:
+        out.print(f"[bold]{policy.name}[/bold]  {policy.summary}", highlight=False)
+        for parameter in policy.parameters:
+            out.print(
+                f"    {parameter['name']} = {parameter['default']}   [dim]{parameter['description']}[/dim]",
+                highlight=False,
+            )
+        out.print(f"    [dim]needs: {', '.join(policy.needs) or 'nothing'}[/dim]\n", highlight=False)
+
+
+@app.command()
+def run(
+    file: ExperimentFile = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Policies to run; default: all of the experiment.")
+    ] = None,
+    workload: Workload = None,
+    scenario: ScenarioName = None,
+    seed: Annotated[
+        list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
+    ] = None,
+    testbed: Annotated[str, typer.Option(help="Where to run.")] = "simulated",
+    results: Results = Path("results"),
+    fresh: Fresh = False,
+    analyze_too: Annotated[
+        bool, typer.Option("--analyze", help="Analyse in Spark and write the report.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment; a run that was interrupted goes on where it stopped."""
+    if testbed not in TESTBEDS:
+        raise FogscaleError(unknown("testbed", testbed, TESTBEDS))
+    experiment = _experiment(file, policy or [], scenario)
+    runs = experiments.runs_of(experiment, policy or None, seed or None, workload)
+    folders = []
+    for number, each in enumerate(runs, start=1):
+        label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
+        with progress_bar(label, prepare(each).duration_s) as progress:
+            execute(each, results, progress, fresh)
+        folders.append(results / each.folder)
+    if analyze_too:
+        # One run is reported beside itself, several beside each other.
+        together = folders[0] if len(folders) == 1 else results / f"experiment={experiment.name}"
+        _analyze(together, as_json, _published(experiment, workload), runs)
+    elif as_json:
+        print(json.dumps([str(folder) for folder in folders]))
+    else:
+        for folder in folders:
+            out.print(f"recorded {folder}", highlight=False, soft_wrap=True)
+
+
+@app.command("analyze")
+def analyze_folder(
+    folder: Annotated[Path, typer.Argument(help="A run's folder, or any folder above several.")],
+    as_json: Json = False,
+) -> None:
+    """Analyse recorded runs in Spark: Parquet, metrics, tables and report.html."""
+    _analyze(folder, as_json, None)
+
+
+@app.command()
+def compare(
+    policies: Annotated[str, typer.Option(help="Two or more policies, separated by commas.")],
+    workload: Workload = None,
+    scenario: ScenarioName = None,
+    seeds: Annotated[int, typer.Option(min=2, help="How many seeds each policy runs with.")] = 20,
+    file: ExperimentFile = None,
+    results: Results = Path("results"),
+    fresh: Fresh = False,
+    as_json: Json = False,
+) -> None:
+    """Compare policies on one workload: means, confidence intervals, Welch's t-test for every pair."""
+    chosen = [name.strip() for name in policies.split(",") if name.strip()]
+    if len(set(chosen)) < 2:
+        raise FogscaleError("name at least two different policies, e.g. --policies gesscale,thr_nlaware")
+    experiment = _experiment(file, chosen, scenario)
+    runs = experiments.runs_of(experiment, chosen, range(1, seeds + 1), workload)
+    folder = results / "compare" / f"{'-'.join(chosen)}-{runs[0].workload_name}"
+    with progress_bar(f"{len(runs)} runs", len(runs)) as progress:
+        for number, each in enumerate(runs, start=1):
+            execute(each, folder, fresh=fresh)
+            if progress is not None:
+                progress(number)
+    _analyze(folder, as_json, _published(experiment, workload), runs)
+
+
+def _published(
+    experiment: experiments.Experiment, workload: str | None
+) -> dict[str, dict[str, float]] | None:
+    """The paper's own table, if this is its experiment on its own workload."""
+    from paper_figures.published import load, papers
+
+    paper, _, scenario = experiment.name.partition(".")
+    folder = next((path for path in papers() if path.name == paper), None)
+    if folder is None or workload not in (None, experiment.workload.name):
+        return None
+    return load(folder).tables.get(scenario)
+
+
+def _analyze(
+    folder: Path,
+    as_json: bool,
+    published: dict[str, dict[str, float]] | None,
+    runs: list[experiments.Run] | None = None,
+) -> None:
+    """Analyses these runs, or all that the folder holds."""
+    if not folder.is_dir():
+        raise FogscaleError(f"there is no folder {folder}: name one that holds runs, e.g. results")
+    with spark_session("analysing in Spark …") as spark:
+        from analysis.analyze import analyze
+
+        only = None if runs is None else [run.id for run in runs]
+        report, metrics = analyze(folder, spark, published, only=only)
+    if as_json:
+        print(json.dumps({"report": str(report), "metrics": json.loads(metrics.to_json(orient="records"))}))
+        return
+    for workload, rows in metrics.groupby("workload"):
+        out.print(f"[bold]{workload}[/bold]", highlight=False)
+        _show_metrics(rows, published or {})
+    out.print(f"report: {report}", highlight=False, soft_wrap=True)
+
+
+def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]]) -> None:
+    """Means over seeds, the printed values beside them, and for pairs of policies whether they differ."""
+    from analysis.metrics.labels import measured
+    from analysis.statistics import compare as compared
+
+    policies = list(metrics["policy"].unique())
+    table = Table(box=None, header_style="bold")
+    table.add_column("metric", no_wrap=True)
+    for policy in policies:
+        table.add_column(policy, justify="right")
+        if policy in published:
+            table.add_column("published", justify="right", style="dim")
+    pairs = list(combinations(policies, 2)) if len(set(metrics["seed"])) > 1 else []
+    for a, b in pairs:
+        table.add_column(f"p ({a} ≠ {b})", justify="right")
+    in_the_paper = {name for row in published.values() for name in row}
+    for name, label in measured(metrics):
+        if in_the_paper and name not in in_the_paper:
+            continue
+        row = [f"{label.name} ({label.unit})" if label.unit else label.name]
+        for policy in policies:
+            row.append(label.text(metrics.loc[metrics["policy"] == policy, name].mean()))
+            if policy in published:
+                printed = published[policy].get(name)
+                row.append("" if printed is None else label.text(printed))
+        row += [f"{compared(metrics, name, a, b).p:.2g}" for a, b in pairs]
+        table.add_row(*row)
+    out.print(table)
+
+
+@app.command("replay")
+def replay_run(
+    folder: Annotated[Path, typer.Argument(help="Folder of one recorded run (…/seed=1).")],
+    policy: Annotated[str, typer.Option(help="The policy that decides again.")],
+    as_json: Json = False,
+) -> None:
+    """Decide a recorded run again with any policy, another one with its defaults; show what differs."""
+    recorded = read_journal(folder / "journal.jsonl")
+    if recorded is None:
+        raise FogscaleError(f"{folder} holds no journal: name the folder of a run (…/seed=1)")
+    original = run_of(folder)
+    kept = original.policy_parameters if policy == original.policy else {}
+    again = original.model_copy(update={"policy": policy, "policy_parameters": kept})
+    found = list(differences(recorded.steps, prepare(again).policy()))
+    if as_json:
+        print(json.dumps([difference._asdict() for difference in found]))
+        return
+    for difference in found:
+        out.print(f"{difference.time_s / 60:7.1f} min  recorded: {difference.recorded}", highlight=False)
+        out.print(f"             {policy}: {difference.now}", highlight=False)
+    out.print(f"{len(found)} of {len(recorded.steps)} decisions differ")
+
+
+# The commands of the other packages, below those above in the help.
+for command in (figures, sensitivity, calibrate, produce, audit):
+    app.command()(command)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""What every command prints with: results to standard output, progress to standard error and only there if
+it is a terminal."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from fogscale.errors import FogscaleError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+out = Console()
+err = Console(stderr=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Results = Annotated[Path, typer.Option("--out", help="Folder that holds the results.")]
+
+
+_then = ["what was recorded is kept: run the same command again to go on"]
+
+
+def interrupted(_signal: int, _frame: FrameType | None) -> None:
+    raise FogscaleError(f"interrupted; {_then[-1]}")
+
+
+@contextmanager
+def if_interrupted(then: str) -> Iterator[None]:
+    """What is true where Ctrl-C ends this block; elsewhere it is what holds for runs."""
+    _then.append(then)
+    try:
+        yield
+    finally:
+        _then.pop()
+
+
+@contextmanager
+def spark_session(doing: str) -> Iterator[SparkSession]:
+    """A session for one command. What it needs is imported after it: the JVM starts meanwhile."""
+    from analysis.spark import session
+
+    if err.is_terminal:
+        err.print(f"[dim]{doing}[/dim]", highlight=False)
+    spark = session()
+    # Not as an Exception, which Spark's bridge to the JVM takes for a broken connection, and tries again.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    _mute_the_bridge()
+    try:
+        yield spark
+    except KeyboardInterrupt:
+        interrupted(signal.SIGINT, None)
+    except Exception as error:
+        if (reason := reason_outside(error)) is None:
+            raise
+        raise FogscaleError(
+            f"{reason}: see that the disk has room, that no file is damaged and that all workers of Spark"
+            " reach them; then run the same command again"
+        ) from error
+    finally:
+        signal.signal(signal.SIGINT, interrupted)
+        spark.stop()
+
+
+# As a task's traceback ends; a fault of ours keeps all of it.
+_OUTSIDE = re.compile(
+    r"^(?:Caused by: )?(?:java\.io\.\w+|OSError|FileNotFoundError|PermissionError|NotADirectoryError): (.+)$",
+    re.MULTILINE,
+)
+
+
+def reason_outside(error: Exception) -> str | None:
+    """What files and disks had against it, here or in a task; None where that was not the reason."""
+    if isinstance(error, OSError):
+        return str(error)
+    found = _OUTSIDE.search(str(error))
+    return found[1].strip() if found else None
+
+
+def _mute_the_bridge() -> None:
+    """It logs an interrupt and what comes of it with tracebacks, in part not even to its own logger."""
+    logging.getLogger("py4j").propagate = False
+    logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
+
+
+@contextmanager
+def progress_bar(label: str, total: float) -> Iterator[Callable[[float], None] | None]:
+    """A bar on a terminal, nothing elsewhere."""
+    if not err.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.update(task, completed=min(done, total))

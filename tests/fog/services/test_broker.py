@@ -1,0 +1,32 @@
+"""Rights of Kafka's users, and that passwords do not leak into messages."""
+
+from __future__ import annotations
+
+from fog.services.broker import Broker, rights
+from fog.services.objects import Key, policy
+
+
+def test_the_producer_may_touch_the_topics_of_experiments_only() -> None:
+    mine = [right[1:] for right in rights(["rides", "results"]) if right[0] == "producer"]
+    assert mine == [
+        ("TOPIC", "rides", "READ"),
+        ("TOPIC", "rides", "WRITE"),
+        ("TOPIC", "results", "READ"),
+        ("TOPIC", "results", "WRITE"),
+    ]
+
+
+def test_nobody_but_the_administrator_may_create_delete_or_alter() -> None:
+    assert {right[3] for right in rights(["rides"])} == {"READ", "WRITE"}
+    assert {right[0] for right in rights(["rides"])} == {"flink", "producer"}
+
+
+def test_a_password_is_not_in_what_is_printed() -> None:
+    assert "hunter2" not in repr(Broker("localhost:9092", {"admin": "hunter2"}))
+    assert "hunter2" not in repr(Key("flink", "hunter2"))
+
+
+def test_flinks_policy_names_one_bucket_only() -> None:
+    statements = policy("state")["Statement"]
+    assert [part["Resource"] for part in statements] == [["arn:aws:s3:::state"], ["arn:aws:s3:::state/*"]]
+    assert all(part["Effect"] == "Allow" and "s3:*" not in part["Action"] for part in statements)

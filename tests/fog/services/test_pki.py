@@ -1,0 +1,83 @@
+"""Certificates that OpenSSL accepts, made anew only when they must be."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from fog.services.pki import Certificate, ensure, kubeconfig, write_private
+
+NODE = Certificate("node-fog1", "system:node:fog1", "system:nodes", ("fog1", "10.77.0.11"))
+USER = Certificate("admin", "someone", "system:masters")
+
+
+def openssl(*arguments: str) -> str:
+    return subprocess.run(["openssl", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_authority_vouches_for_users_and_for_hosts_by_name_and_address(tmp_path: Path) -> None:
+    assert ensure(tmp_path, [NODE, USER]) == ["ca", "tokens", "node-fog1", "admin"]
+    node, authority = str(tmp_path / "node-fog1.crt"), str(tmp_path / "ca.crt")
+    for arguments in (["-verify_hostname", "fog1"], ["-verify_ip", "10.77.0.11"], ["-purpose", "sslserver"]):
+        assert openssl("verify", "-CAfile", authority, *arguments, node) == f"{node}: OK\n"
+    subject = openssl("x509", "-noout", "-subject", "-in", node)
+    assert "O = system:nodes" in subject
+    assert "CN = system:node:fog1" in subject
+
+
+def test_a_user_cannot_pass_for_a_server(tmp_path: Path) -> None:
+    ensure(tmp_path, [USER])
+    command = ["openssl", "verify", "-purpose", "sslserver", "-CAfile", str(tmp_path / "ca.crt")]
+    done = subprocess.run([*command, str(tmp_path / "admin.crt")], capture_output=True, check=False)
+    assert done.returncode != 0
+
+
+def test_nothing_is_made_twice_but_what_changed_or_runs_out(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    ensure(tmp_path, [NODE, USER], now)
+    assert ensure(tmp_path, [NODE, USER], now) == []
+    moved = Certificate(NODE.name, NODE.common_name, NODE.organization, ("fog1", "10.77.0.12"))
+    assert ensure(tmp_path, [moved, USER], now) == ["node-fog1"]
+    assert ensure(tmp_path, [moved, USER], now + timedelta(days=340)) == ["node-fog1", "admin"]
+    (tmp_path / "admin.key").unlink()
+    assert ensure(tmp_path, [USER], now + timedelta(days=340)) == ["admin"]
+
+
+def test_another_authority_makes_all_certificates_anew(tmp_path: Path) -> None:
+    ensure(tmp_path, [NODE])
+    (tmp_path / "ca.crt").unlink()
+    assert ensure(tmp_path, [NODE]) == ["ca", "node-fog1"]
+    openssl("verify", "-CAfile", str(tmp_path / "ca.crt"), str(tmp_path / "node-fog1.crt"))
+
+
+def test_a_certificate_of_another_authority_does_not_count_however_it_came_there(tmp_path: Path) -> None:
+    """As after a crash between a new authority and the certificates it was to sign."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    ensure(old, [NODE, USER])
+    ensure(new, [])
+    for name in ("node-fog1.crt", "node-fog1.key"):
+        shutil.copy(old / name, new / name)
+    assert ensure(new, [NODE]) == ["node-fog1"]
+    openssl("verify", "-CAfile", str(new / "ca.crt"), str(new / "node-fog1.crt"))
+
+
+def test_only_their_owner_can_read_them(tmp_path: Path) -> None:
+    folder = tmp_path / "secrets" / "kubernetes"
+    ensure(folder, [NODE])
+    assert {each.stat().st_mode & 0o777 for each in (folder.parent, folder)} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def test_a_kubeconfig_carries_the_user_and_the_authority(tmp_path: Path) -> None:
+    ensure(tmp_path, [USER])
+    values = json.loads(kubeconfig(tmp_path, "admin", "https://10.77.0.1:6443"))
+    user, cluster = values["users"][0]["user"], values["clusters"][0]["cluster"]
+    assert base64.b64decode(user["client-key-data"]) == (tmp_path / "admin.key").read_bytes()
+    assert base64.b64decode(cluster["certificate-authority-data"]) == (tmp_path / "ca.crt").read_bytes()
+    assert write_private(tmp_path / "kubeconfig", "x")
+    assert not write_private(tmp_path / "kubeconfig", "x")
+    assert write_private(tmp_path / "kubeconfig", "y")
