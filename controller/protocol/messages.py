@@ -1,0 +1,90 @@
+"""What agents send each other, and the local events that make them act. All are immutable and hashable."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+INPUT_OPERATOR = -1  # the input acts as the predecessor of the first operator
+
+DUPLICATION = "duplication"
+DUPLICATION_ACK = "duplication_ack"
+START = "start"
+DELETION = "deletion"
+DELETION_ACK = "deletion_ack"
+ABORT = "abort"  # beyond the paper: start, and leave at once, since the duplication took too long
+COUNT = "count"  # asks a predecessor for n_t (§4.1.1); counted apart
+COUNT_REPLY = "count_reply"
+RECORD = "record"
+
+SCALING_KINDS = (DUPLICATION, DUPLICATION_ACK, START, DELETION, DELETION_ACK)  # what the paper counts
+KINDS = (*SCALING_KINDS, ABORT, COUNT, COUNT_REPLY, RECORD)
+
+
+class Address(NamedTuple):
+    """Where an instance lives. Its operator's place in the pipeline tells neighbours apart; names are never
+    reused."""
+
+    operator: int
+    name: str
+
+    def __str__(self) -> str:
+        return "input" if self.operator == INPUT_OPERATOR else f"O{self.operator},{self.name}"
+
+    def child(self, number: int) -> Address:
+        """A name that nobody else can give, without asking anybody."""
+        return Address(self.operator, f"{self.name}.{number}")
+
+
+INPUT = Address(INPUT_OPERATOR, "input")
+Addresses = frozenset[Address]
+NOBODY: Addresses = frozenset()
+
+
+class Message(NamedTuple):
+    kind: str
+    sender: Address
+    receiver: Address
+    operation: int = 0  # the initiator's number of the operation that an ack belongs to
+    addresses: Addresses = NOBODY  # the new instances, or the leaving one
+    succs: Addresses = NOBODY  # of a start: the new instance's neighbours
+    preds: Addresses = NOBODY
+    number: int = 0  # of a record: its number; of a count reply: n_t
+
+
+class Duplicate(NamedTuple):
+    """The nodes are there: announce them (Algorithm 4 from line 10 on)."""
+
+    children: tuple[Address, ...]
+
+
+class Delete(NamedTuple):
+    """Leave (Algorithm 8 from line 4 on)."""
+
+
+class Forward(NamedTuple):
+    """The first record of the queue is processed; its result goes to one successor, none for the last
+    operator."""
+
+    to: Address | None
+
+
+class Tick(NamedTuple):
+    """The period is over: what arrived here meanwhile, and one uniform draw from [0, 1) for the decision."""
+
+    load: float
+    draw: float
+
+
+class Timeout(NamedTuple):
+    """Beyond the paper: an own operation has waited too long."""
+
+    operation: int
+
+
+class Gone(NamedTuple):
+    """Beyond the paper: the testbed's word that a peer has ended without saying so."""
+
+    peer: Address
+
+
+Event = Message | Duplicate | Delete | Forward | Tick | Timeout | Gone

@@ -1,0 +1,226 @@
+"""One agent, message by message, as the paper's algorithms say; cases worked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.protocol.agent import AS_PRINTED, CORRECTED, Variant, child_of, pipeline, step
+from controller.protocol.messages import (
+    INPUT,
+    Address,
+    Delete,
+    Duplicate,
+    Forward,
+    Gone,
+    Message,
+    Tick,
+    Timeout,
+)
+
+A1, A2 = Address(0, "1"), Address(0, "2")
+B1, B2 = Address(1, "1"), Address(1, "2")
+C1 = Address(2, "1")
+NEW = B2.child(1)
+
+
+def agents():
+    return pipeline((2, 2, 1))
+
+
+def sent(outcome):
+    return [(m.kind, m.receiver) for m in outcome.messages]
+
+
+def acks(state, kind, senders, operation=1):
+    """The outcome after acks of all of these, and what was sent on the way."""
+    messages = []
+    for sender in senders:
+        outcome = step(state, Message(kind, sender, state.address, operation))
+        state, messages = outcome.state, messages + list(outcome.messages)
+    return state, messages
+
+
+def test_a_quiet_pipeline_knows_its_neighbours_and_its_keepers():
+    states = agents()
+    assert states[B2].preds == {A1, A2}
+    assert states[B2].succs == {C1}
+    assert states[A1].preds == {INPUT}
+    assert states[C1].is_last
+    assert not states[C1].succs
+    assert [a.name for a, s in states.items() if s.is_keeper] == ["input", "1", "1", "1"]
+
+
+def test_duplication_tells_all_neighbours_and_starts_after_the_last_ack():
+    begun = step(agents()[B2], Duplicate((NEW,)))
+    assert sent(begun) == [("duplication", A1), ("duplication", A2), ("duplication", C1)]
+    assert {m.addresses for m in begun.messages} == {frozenset({NEW})}
+    state, messages = acks(begun.state, "duplication_ack", [C1, A2])
+    assert messages == []
+    state, messages = acks(state, "duplication_ack", [A1])
+    assert [(m.kind, m.receiver, m.succs, m.preds) for m in messages] == [("start", NEW, {C1}, {A1, A2})]
+    assert state.operations == ()
+
+
+def test_the_start_has_neighbours_that_came_while_it_waited():
+    state = step(agents()[B2], Duplicate((NEW,))).state
+    newcomer = A1.child(1)
+    state = step(state, Message("duplication", A1, B2, 1, frozenset({newcomer}))).state
+    _, messages = acks(state, "duplication_ack", [A1, A2, C1])
+    assert messages[0].preds == {A1, A2, newcomer}
+
+
+def test_an_idle_node_remembers_what_it_hears_and_uses_it_at_its_start():
+    parent = agents()[B2]
+    node = child_of(parent, NEW)
+    newcomer = C1.child(1)
+    for message in (
+        Message("duplication", C1, NEW, 1, frozenset({newcomer})),
+        Message("deletion", A2, NEW, 1, frozenset({A2})),
+    ):
+        outcome = step(node, message)
+        node = outcome.state
+        assert sent(outcome) == [(f"{message.kind}_ack", message.sender)]
+    assert not node.is_active
+    node = step(node, Message("start", B2, NEW, 1, succs=frozenset({C1}), preds=frozenset({A1, A2}))).state
+    assert node.is_active
+    assert node.succs == {C1, newcomer}
+    assert node.preds == {A1}
+
+
+def test_as_printed_an_idle_node_forgets_since_it_has_no_neighbours_to_look_up():
+    node = child_of(agents()[B2], NEW)
+    message = Message("duplication", C1, NEW, 1, frozenset({C1.child(1)}))
+    outcome = step(node, message, Variant(roles="by_view"))
+    assert outcome.state == node
+    assert sent(outcome) == [("duplication_ack", C1)]
+
+
+def test_leaving_tells_predecessors_first_and_successors_once_nothing_can_arrive_any_more():
+    begun = step(agents()[B2], Delete())
+    assert sent(begun) == [("deletion", A1), ("deletion", A2)]
+    state = step(begun.state, Message("record", A2, B2, number=7)).state
+    state, messages = acks(state, "deletion_ack", [A1, A2])
+    assert messages == []  # a record is still in the queue
+    outcome = step(state, Forward(C1))
+    assert sent(outcome) == [("record", C1), ("deletion", C1)]
+    state, _ = acks(outcome.state, "deletion_ack", [C1], operation=2)
+    assert state.status == "ended"
+
+
+def test_as_printed_leaving_tells_all_at_once():
+    begun = step(agents()[B2], Delete(), AS_PRINTED)
+    assert sent(begun) == [("deletion", A1), ("deletion", A2), ("deletion", C1)]
+
+
+def test_the_keeper_does_not_leave_and_who_leaves_begins_nothing_new():
+    keeper = agents()[B1]
+    assert step(keeper, Delete()).state == keeper
+    leaving = step(agents()[B2], Delete()).state
+    assert step(leaving, Duplicate((NEW,))) == (leaving, (), 0)
+
+
+def test_a_duplication_without_a_node_changes_nothing():
+    state = agents()[B2]
+    assert step(state, Duplicate(())) == (state, (), 0)
+
+
+def test_overlapping_operations_count_their_acks_apart():
+    state = step(agents()[B2], Duplicate((NEW,))).state
+    second = step(state, Duplicate((B2.child(2),))).state
+    _, messages = acks(second, "duplication_ack", [A1, A2, C1], operation=2)
+    assert [m.receiver for m in messages] == [B2.child(2)]
+    _, messages = acks(second, "duplication_ack", [A1, A2, C1], operation=1)
+    assert [m.receiver for m in messages] == [NEW]
+
+
+def test_as_printed_one_counter_forgets_the_first_of_two_operations():
+    variant = Variant(acks="one_counter")
+    state = step(agents()[B2], Duplicate((NEW,)), variant).state
+    state = step(state, Duplicate((B2.child(2),)), variant).state
+    started = []
+    for operation, sender in [(1, A1), (1, A2), (1, C1), (2, A1), (2, A2), (2, C1)]:
+        outcome = step(state, Message("duplication_ack", sender, B2, operation), variant)
+        state = outcome.state
+        started += [m.receiver for m in outcome.messages]
+    assert started == [B2.child(2)]
+
+
+def test_n_t_comes_from_a_predecessor_and_only_the_own_load_counts():
+    asked = step(agents()[B2], Tick(load=525, draw=0.4))
+    assert sent(asked) == [("count", A1)]
+    reply = step(agents()[A1], asked.messages[0]).messages[0]
+    assert (reply.kind, reply.number) == ("count_reply", 2)
+    assert step(asked.state, reply).nodes_wanted == 1  # 525 * 2 / 350 = 3: one is missing, chance 0.5
+    assert step(agents()[B2], Tick(load=350, draw=0.4)).messages == ()
+
+
+def test_a_low_load_leaves_and_a_change_of_mind_forgets_the_question():
+    asked = step(agents()[B2], Tick(load=0, draw=0.9))
+    reply = Message("count_reply", A1, B2, number=2)
+    assert step(asked.state, reply).state.status == "leaving"
+    calm = step(asked.state, Tick(load=350, draw=0.0)).state
+    assert step(calm, reply).state.ignored == 1
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message("duplication", Address(3, "9"), B2, 1, frozenset({Address(3, "9.1")})),
+        Message("deletion", B1, B2, 1, frozenset({B1})),
+        Message("duplication_ack", A1, B2, 9),
+        Message("start", B1, B2, 1),
+        Message("count", Address(2, "7"), B2),
+        Message("nonsense", A1, B2),
+        Message("duplication", A1, B1, 1, frozenset({A1.child(1)})),
+    ],
+    ids=lambda m: f"{m.kind} from {m.sender}",
+)
+def test_what_makes_no_sense_is_counted_and_changes_nothing_else(message):
+    state = agents()[B2]
+    assert step(state, message) == (state._replace(ignored=1), (), 0)
+
+
+def test_an_ack_twice_counts_once():
+    state = step(agents()[B2], Duplicate((NEW,))).state
+    state, messages = acks(state, "duplication_ack", [A1, A1, A2])
+    assert (messages, state.ignored) == ([], 1)
+
+
+def test_a_peer_that_is_gone_is_waited_for_no_longer_and_believed_no_more():
+    state = step(agents()[B2], Duplicate((NEW,))).state
+    state, _ = acks(state, "duplication_ack", [A1, C1])
+    outcome = step(state, Gone(A2))
+    assert sent(outcome) == [("start", NEW)]
+    assert outcome.messages[0].preds == {A1}
+    late = step(outcome.state, Message("duplication", A2, B2, 1, frozenset({A2.child(1)})))
+    assert late.state.preds == {A1}
+
+
+def test_a_node_whose_parent_is_gone_before_its_start_leaves_in_good_order():
+    outcome = step(child_of(agents()[B2], NEW), Gone(B2))
+    assert outcome.state.status == "leaving"
+    assert sent(outcome) == [("deletion", A1), ("deletion", A2)]
+
+
+def test_a_duplication_that_takes_too_long_is_given_up():
+    state = step(agents()[B2], Duplicate((NEW,))).state
+    outcome = step(state, Timeout(1))
+    assert sent(outcome) == [("abort", NEW)]
+    assert outcome.state.operations == ()
+    child = step(child_of(agents()[B2], NEW), outcome.messages[0])
+    assert (child.state.status, sent(child)) == ("leaving", [("deletion", A1), ("deletion", A2)])
+    leaving = step(agents()[B2], Delete()).state
+    assert step(leaving, Timeout(1)).state == leaving
+
+
+def test_the_only_operator_of_a_chain_has_the_input_to_wait_for_and_nobody_else():
+    states = pipeline((2,))
+    begun = step(states[A2], Duplicate((A2.child(1),)))
+    assert sent(begun) == [("duplication", INPUT)]
+    alone = states[A2]._replace(preds=frozenset())
+    assert sent(step(alone, Duplicate((A2.child(1),)))) == [("start", A2.child(1))]
+    assert step(alone, Delete()).state.status == "ended"
+
+
+def test_states_and_messages_are_values():
+    assert len({step(agents()[B2], Delete(), CORRECTED) for _ in range(3)}) == 1
