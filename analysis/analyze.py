@@ -15,6 +15,7 @@ from analysis.demand import with_demand
 from analysis.metrics import flattened, metrics_by_run
 from analysis.runs import Tables, read_journals, read_parquet, write_parquet
 from analysis.schema import SAMPLES
+from controller.recording import MANIFEST, NAMED_BY, run_folder
 
 PARQUET = "parquet"  # beside the runs
 MAPS = [field.name for field in SAMPLES.fields if field.dataType.typeName() == "map"] + ["kind_shares"]
@@ -86,16 +87,14 @@ def _title(metrics: pd.DataFrame) -> str:
 
 def _configuration(spark: SparkSession, folder: Path, shown: pd.DataFrame) -> str:
     """The run.yml of the runs shown, one after the other."""
-    files = spark.read.text(str(folder), wholetext=True, pathGlobFilter="run.yml", recursiveFileLookup=True)
+    files = spark.read.text(str(folder), wholetext=True, pathGlobFilter=MANIFEST, recursiveFileLookup=True)
     rows = files.select(F.col("_metadata.file_path").alias("path"), "value").orderBy("path").collect()
-    wanted = {
-        f"experiment={run.experiment}/policy={run.policy}/workload={run.workload}/seed={run.seed}"
-        for run in shown.itertuples()
-    }
+    named = ({key: getattr(run, key) for key in NAMED_BY} for run in shown.itertuples())
+    wanted = {str(run_folder(run)) for run in named}
     texts = [
         f"# {place}\n{row.value.strip()}"
         for row in rows
         for place in wanted
-        if f"{place}/run.yml" in row.path or len(rows) == 1
+        if f"{place}/{MANIFEST}" in row.path or len(rows) == 1
     ]
-    return "\n\n".join(texts) or "No run.yml was found beside the journals."
+    return "\n\n".join(texts) or f"No {MANIFEST} was found beside the journals."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -10,6 +9,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from pyspark.storagelevel import StorageLevel
 from analysis.schema import RUNS, SAMPLES
 from analysis.shipping import ship_packages
 from controller.model import Sample
+from controller.recording import NAMED_BY, run_id, variation_text
 from fogscale.errors import FogscaleError
 
 Simulate = Callable[[str], tuple[dict[str, Any], Sequence[Sample]]]
@@ -33,7 +34,7 @@ ROWS_PER_TASK = 100_000  # samples that a task sorts by run and time, several ti
 RUNS_PER_TASK = 8  # a few seconds of work: long beside the cost of a task, short beside the campaign
 
 _ROW = StructType([*SAMPLES.fields]).add("run", RUNS)
-_MAPS = ("replicas", "late_records", "time_in_job_s")
+_SAMPLED = tuple(field.name for field in fields(Sample))
 _FAILED = "fogscale run failed"
 
 
@@ -130,7 +131,7 @@ def _label(position: int, document: str) -> str:
     except ValueError:
         fields = {}
     names = []
-    for key in ("experiment", "policy", "workload", "seed"):
+    for key in NAMED_BY:
         value = fields.get(key) if isinstance(fields, Mapping) else None
         value = value.get("name") if isinstance(value, Mapping) else value
         if value is not None:
@@ -138,30 +139,23 @@ def _label(position: int, document: str) -> str:
     return f"run {position + 1} ({', '.join(names) or document[:80]})"
 
 
-def _run_id(facts: Mapping[str, Any], variation: str) -> str:
-    """As in the journals' tables; a campaign also repeats a run with other settings, so those count too."""
-    name = "/".join(str(facts[key]) for key in ("experiment", "policy", "workload", "seed"))
-    return name if variation == "{}" else f"{name}/{hashlib.sha256(variation.encode()).hexdigest()[:12]}"
-
-
 def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatch:
     """The rows of one run: its samples, the first of which carries the facts of the run."""
-    variation = json.dumps(facts.get("variation") or {}, sort_keys=True)
-    run_id = _run_id(facts, variation)
-    run = {name: facts.get(name) for name in RUNS.names} | {"run_id": run_id, "variation": variation}
-    run["kind_shares"] = list((facts.get("kind_shares") or {}).items())
+    named = {"run_id": run_id(facts), "variation": variation_text(facts)}
+    run = {name: _cell(value) for name, value in facts.items() if name in RUNS.names} | named
     rows = max(1, len(samples))  # a run without samples is still a run
     columns: dict[str, list[Any]] = {
-        name: [getattr(sample, name) for sample in samples] or [None]
-        for name in SAMPLES.names
-        if name not in ("run_id", "sequence", *_MAPS)
+        name: [_cell(getattr(sample, name)) for sample in samples] or [None] for name in _SAMPLED
     }
-    columns["run_id"] = [run_id] * rows
+    columns["run_id"] = [named["run_id"]] * rows
     columns["sequence"] = list(range(rows))
-    for name in _MAPS:
-        columns[name] = [list(getattr(sample, name).items()) for sample in samples] or [None]
     columns["run"] = [run] + [None] * (rows - 1)
     return pa.RecordBatch.from_pydict(columns, schema=to_arrow_schema(_ROW))
+
+
+def _cell(value: Any) -> Any:
+    """As Arrow takes it: a mapping as its pairs."""
+    return list(value.items()) if isinstance(value, Mapping) else value
 
 
 # On the driver

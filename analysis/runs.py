@@ -9,11 +9,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField, StructType
 
-from analysis.schema import DECISIONS, RECEIPTS, RUNS, SAMPLES, check
+from analysis.schema import DECISIONS, RECEIPTS, RUNS, SAMPLES, check, columns_of
+from controller.model import Plan, Receipt, Sample
+from controller.recording import FORMAT_VERSION, JOURNAL, NAMED_BY, RunFacts
 from fogscale.errors import FogscaleError
 
-JOURNAL = "journal.jsonl"
-VERSION = 1
 MAX_SAMPLES_PER_LINE = 1_000_000  # sequence = line * this + place in the line, so it rises over the journal
 
 
@@ -33,9 +33,8 @@ def _pick(schema: StructType, *names: str) -> StructType:
     return StructType([schema[name] for name in names])
 
 
-_PLAN = _pick(DECISIONS, "placement", "standby", "reason")
-_SAMPLE = StructType([field for field in SAMPLES.fields if field.name not in ("run_id", "sequence")])
-_RECEIPT = _pick(RECEIPTS, "requested_s", "finished_s", "downtime_s", "outcome", "message").add("plan", _PLAN)
+_PLAN = columns_of(Plan)
+_RECEIPT = columns_of(Receipt, leaving_out=("plan",)).add("plan", _PLAN)
 _OBSERVATION = (
     _pick(DECISIONS, "requested", "operators", "lag_records")
     .add("placement", DECISIONS["running"].dataType)
@@ -46,13 +45,13 @@ _LINE = StructType(
     [
         StructField("kind", StringType()),
         StructField("version", IntegerType()),
-        StructField("run", StructType([field for field in RUNS.fields if field.name != "run_id"])),
+        StructField("run", columns_of(RunFacts)),
         DECISIONS["time_s"],
         StructField("observation", _OBSERVATION),
         StructField("plan", _PLAN),
         DECISIONS["waited_s"],
         DECISIONS["estimates"],
-        StructField("samples", ArrayType(_SAMPLE)),
+        StructField("samples", ArrayType(columns_of(Sample))),
         StructField("finished", BooleanType()),
         StructField(_CORRUPT, StringType()),
     ]
@@ -119,8 +118,10 @@ def _check_journals(lines: DataFrame, folder: str) -> None:
             raise FogscaleError(
                 f"{path}, line 1: not the start of a journal; move the file away and run again"
             )
-        if journal.version != VERSION:
-            raise FogscaleError(f"{path}: written in format {journal.version}, this fogscale reads {VERSION}")
+        if journal.version != FORMAT_VERSION:
+            raise FogscaleError(
+                f"{path}: written in format {journal.version}, this fogscale reads {FORMAT_VERSION}"
+            )
         if journal.run_id in seen:
             raise FogscaleError(
                 f"{path} and {seen[journal.run_id]} are both the run {journal.run_id}: move one of them away"
@@ -133,8 +134,7 @@ def _nothing_under(folder: str) -> FogscaleError:
 
 
 def _run_id(prefix: str = "") -> Column:
-    parts = ("experiment", "policy", "workload", "seed")
-    return F.concat_ws("/", *(F.col(prefix + part).cast("string") for part in parts))
+    return F.concat_ws("/", *(F.col(prefix + part).cast("string") for part in NAMED_BY))
 
 
 def _tables(lines: DataFrame) -> Tables:

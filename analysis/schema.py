@@ -1,6 +1,15 @@
-"""The tables of an analysis, declared once: what a column is called, and what it holds."""
+"""The tables of an analysis: what a column is called, and what it holds.
+
+What the controller records is derived from the values that it records, so that a new field arrives here too.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
@@ -8,97 +17,85 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DoubleType,
-    IntegerType,
     LongType,
     MapType,
     StringType,
     StructType,
 )
 
+from controller.model import OperatorMetrics, Placement, Plan, Receipt, Sample
+from controller.recording import RunFacts
 from fogscale.errors import FogscaleError
 
+_SIMPLE: dict[Any, DataType] = {
+    str: StringType(),
+    float: DoubleType(),
+    int: LongType(),
+    bool: BooleanType(),
+    Any: StringType(),  # JSON, as it stands in the journal
+}
 
-def _struct(**columns: DataType) -> StructType:
+
+def columns_of(recorded: type[Any], leaving_out: tuple[str, ...] = ()) -> StructType:
+    """A column for each field of a dataclass."""
+    types = get_type_hints(recorded)
+    columns = StructType()
+    for known in fields(recorded):
+        if known.name not in leaving_out:
+            columns.add(known.name, column_type(types[known.name]))
+    return columns
+
+
+def column_type(kind: Any) -> DataType:
+    """What Spark calls a type of Python; None is a null, which every column may hold."""
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        (some,) = (part for part in parts if part is not NoneType)
+        return column_type(some)
+    if origin is Mapping:
+        if parts[1] is Any:
+            return _SIMPLE[Any]
+        return MapType(column_type(parts[0]), column_type(parts[1]))
+    if origin is tuple and parts[1:] == (...,):
+        return ArrayType(column_type(parts[0]))
+    if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
+        return _SIMPLE[str]
+    return columns_of(kind)
+
+
+def _table(first: Mapping[str, type[Any]], *more: StructType) -> StructType:
     table = StructType()
-    for name, kind in columns.items():
-        table.add(name, kind)
-    return table
+    for name, kind in first.items():
+        table.add(name, column_type(kind))
+    return StructType([*table.fields, *(field for columns in more for field in columns.fields)])
 
 
-_TEXT, _NUMBER, _COUNT, _COUNTER, _FLAG = StringType(), DoubleType(), IntegerType(), LongType(), BooleanType()
-_PLACEMENT = MapType(_TEXT, ArrayType(_TEXT))
+_RUN = {"run_id": str}
 
-RUNS = _struct(
-    run_id=_TEXT,
-    experiment=_TEXT,
-    policy=_TEXT,
-    workload=_TEXT,
-    seed=_COUNTER,
-    duration_s=_NUMBER,  # T, the span of the workload
-    operator=_TEXT,  # the one that is scaled and measured
-    capacity_per_s=ArrayType(_NUMBER),  # of 1, 2, ... replicas on the best nodes
-    n_min=_COUNT,
-    n_max=_COUNT,
-    sla_response_s=_NUMBER,  # the objective: mean response times above it violate it; null: there is none
-    sla_grace_s=_NUMBER,  # how long after a reconfiguration a miss is no steady violation; null: 0
-    kind_shares=MapType(_TEXT, _NUMBER),  # of all records, per kind that has a deadline
-    variation=_TEXT,  # JSON, what a campaign varied
+RUNS = _table(_RUN, columns_of(RunFacts))
+
+SAMPLES = _table(
+    {**_RUN, "sequence": int},  # the order of samples taken at the same instant
+    columns_of(Sample),
 )
 
-SAMPLES = _struct(
-    run_id=_TEXT,
-    sequence=_COUNTER,  # the order of samples taken at the same instant
-    time_s=_NUMBER,
-    offered_records=_COUNTER,
-    processed_records=_COUNTER,
-    lag_records=_COUNTER,
-    replicas=MapType(_TEXT, _COUNT),
-    reconfigurations=_COUNT,
-    response_p50_ms=_NUMBER,
-    response_p95_ms=_NUMBER,
-    response_p99_ms=_NUMBER,
-    response_mean_ms=_NUMBER,
-    late_records=MapType(_TEXT, _COUNTER),  # since the start, per kind of record with a deadline
-    time_in_job_s=MapType(_TEXT, _NUMBER),  # since the start, of all records of a kind together
-    standby=_COUNT,  # idle instances that are up
-    allocated=_COUNT,  # instances that are paid for: running or stopped, booting, on standby
+DECISIONS = _table(
+    {**_RUN, "time_s": float, "waited_s": float},
+    columns_of(Plan),  # what the policy asked for; null where it left things as they were
+    _table({"running": Placement, "requested": Placement}),  # what it saw
+    StructType().add(
+        "operators", MapType(StringType(), columns_of(OperatorMetrics, leaving_out=("instances",)))
+    ),
+    _table({"lag_records": float}),
+    _table({"estimates": Mapping[str, float]}),  # what the policy's decision rests on, in its own words
 )
 
-_OPERATOR_METRICS = _struct(
-    input_rate_per_s=_NUMBER,
-    throughput_per_s=_NUMBER,
-    true_rate_per_s=_NUMBER,
-    back_pressure_ratio=_NUMBER,
-    busy_ratio=_NUMBER,
-    cpu_ratio=_NUMBER,
-    memory_ratio=_NUMBER,
-    queue_records=_NUMBER,
-    response_time_ms=_NUMBER,
-)
-
-DECISIONS = _struct(
-    run_id=_TEXT,
-    time_s=_NUMBER,
-    waited_s=_NUMBER,
-    placement=_PLACEMENT,  # what the policy asked for; null where it left things as they were
-    standby=_COUNT,
-    reason=_TEXT,
-    running=_PLACEMENT,  # what it saw
-    requested=_PLACEMENT,
-    operators=MapType(_TEXT, _OPERATOR_METRICS),
-    lag_records=_NUMBER,
-    estimates=MapType(_TEXT, _NUMBER),  # what the policy's decision rests on, in its own words
-)
-
-RECEIPTS = _struct(
-    run_id=_TEXT,
-    requested_s=_NUMBER,
-    finished_s=_NUMBER,
-    downtime_s=_NUMBER,
-    outcome=_TEXT,
-    message=_TEXT,
-    placement=_PLACEMENT,
-    reason=_TEXT,
+RECEIPTS = _table(
+    _RUN,
+    columns_of(Receipt, leaving_out=("plan",)),
+    _table({"placement": Placement, "reason": str}),  # of the plan
 )
 
 

@@ -11,6 +11,7 @@ import yaml
 from pydantic import BeforeValidator, Field
 
 from controller.policies import policy_class
+from controller.recording import run_folder, run_id
 from controller.testbeds.simulated.settings import Simulation
 from controller.topology import TopologySettings
 from fogscale.errors import FogscaleError, unknown
@@ -102,17 +103,21 @@ class Run(Settings):
         return re.sub(r"[^\w.-]+", "_", Path(self.workload.name).stem)
 
     @property
+    def named_by(self) -> dict[str, Any]:
+        return {
+            "experiment": self.experiment,
+            "policy": self.policy,
+            "workload": self.workload_name,
+            "seed": self.seed,
+        }
+
+    @property
     def id(self) -> str:
-        return f"{self.experiment}/{self.policy}/{self.workload_name}/{self.seed}"
+        return run_id(self.named_by)
 
     @property
     def folder(self) -> Path:
-        return (
-            Path(f"experiment={self.experiment}")
-            / f"policy={self.policy}"
-            / f"workload={self.workload_name}"
-            / f"seed={self.seed}"
-        )
+        return run_folder(self.named_by)
 
 
 def load(path: Path) -> Experiment:

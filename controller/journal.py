@@ -9,30 +9,20 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from io import FileIO
 from math import isfinite
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
 from controller.contract import Step
-from controller.model import (
-    Node,
-    NodeMetrics,
-    Observation,
-    Operator,
-    OperatorMetrics,
-    Plan,
-    Receipt,
-    Sample,
-    Topology,
-)
+from controller.model import Node, Observation, Operator, Plan, Sample, Topology
 from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttScaled, RttUniform
+from controller.recording import FORMAT_VERSION
 from fogscale.errors import FogscaleError
-
-VERSION = 1
 
 _RTT_KINDS: dict[str, type[Any]] = {
     "matrix": RttMatrix,
@@ -59,24 +49,31 @@ class _Topology(_Record):
     topology: dict[str, Any]
 
 
-class _Observation(msgspec.Struct):
-    """An observation without its topology, which is journalled once and again only when it changes."""
+def _observation_struct() -> Any:
+    """An observation without its topology, which is journalled once and again only when it changes.
 
-    time_s: float
-    placement: dict[str, tuple[str, ...]]
-    requested: dict[str, tuple[str, ...]]
-    operators: dict[str, OperatorMetrics]
-    nodes: dict[str, NodeMetrics]
-    measured_s: float | None
-    lag_records: float | None
-    response_time_ms: float | None
-    receipts: tuple[Receipt, ...]
-    standby: tuple[str, ...] = ()
+    Derived, so that a field which is new in Observation cannot be forgotten here; where an older journal
+    lacks it, it has its default."""
+    types = get_type_hints(Observation)
+    described: list[Any] = []
+    for known in fields(Observation):
+        if known.default_factory is not MISSING:
+            default = msgspec.field(default_factory=known.default_factory)
+            described.append((known.name, types[known.name], default))
+        elif known.default is not MISSING:
+            described.append((known.name, types[known.name], known.default))
+        elif known.name != "topology":
+            described.append((known.name, types[known.name]))
+    return msgspec.defstruct("_Observation", described)
+
+
+_Observation = _observation_struct()
+_observed = attrgetter(*_Observation.__struct_fields__)
 
 
 class _Step(_Record, omit_defaults=True):
     time_s: float
-    observation: _Observation
+    observation: _Observation  # type: ignore[valid-type]
     plan: Plan | None
     waited_s: float
     samples: tuple[Sample, ...]
@@ -137,18 +134,7 @@ def _step_record(step: Step) -> _Step:
     return _Step(
         kind="step",
         time_s=seen.time_s,
-        observation=_Observation(
-            seen.time_s,
-            seen.placement,  # type: ignore[arg-type]  # encoded as it is, any mapping will do
-            seen.requested,  # type: ignore[arg-type]
-            seen.operators,  # type: ignore[arg-type]
-            seen.nodes,  # type: ignore[arg-type]
-            seen.measured_s,
-            seen.lag_records,
-            seen.response_time_ms,
-            seen.receipts,
-            seen.standby,
-        ),
+        observation=_Observation(*_observed(seen)),
         plan=step.plan,
         waited_s=step.waited_s,
         samples=step.samples,
@@ -158,19 +144,8 @@ def _step_record(step: Step) -> _Step:
 
 def _step_of(record: _Step, topology: Topology) -> Step:
     seen = record.observation
-    observation = Observation(
-        time_s=seen.time_s,
-        topology=topology,
-        placement=seen.placement,
-        requested=seen.requested,
-        operators=seen.operators,
-        nodes=seen.nodes,
-        measured_s=seen.measured_s,
-        lag_records=seen.lag_records,
-        response_time_ms=seen.response_time_ms,
-        receipts=seen.receipts,
-        standby=seen.standby,
-    )
+    values = dict(zip(_Observation.__struct_fields__, _observed(seen), strict=True))
+    observation = Observation(topology=topology, **values)
     return Step(observation, record.plan, record.waited_s, record.samples, record.estimates)
 
 
@@ -248,8 +223,10 @@ def _start_of(path: Path, line: bytes) -> tuple[_Start, Topology]:
         start = _decode_start(line)
         if start.kind != "start":
             raise ValueError(start.kind)
-        if start.version != VERSION:
-            raise FogscaleError(f"{path}: written in format {start.version}, this fogscale reads {VERSION}")
+        if start.version != FORMAT_VERSION:
+            raise FogscaleError(
+                f"{path}: written in format {start.version}, this fogscale reads {FORMAT_VERSION}"
+            )
         return start, topology_of(start.topology)
     except _UNREADABLE as error:
         raise FogscaleError(
@@ -282,7 +259,7 @@ class Journal:
             file.truncate(recorded.complete_bytes if recorded else 0)
             journal = cls(path, recorded, _file=file)
         if journal.recorded is None:
-            journal._write(_Start("start", VERSION, dict(run), topology_record(topology)))
+            journal._write(_Start("start", FORMAT_VERSION, dict(run), topology_record(topology)))
         journal._topology = journal.recorded.last_topology if journal.recorded else topology
         return journal
 

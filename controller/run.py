@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cache
 from hashlib import blake2b
@@ -24,6 +24,7 @@ from controller.journal import Journal, SampleLog, set_aside
 from controller.model import Placement, Sample, Topology
 from controller.placement import grown, nearest
 from controller.policies import create, policy_class
+from controller.recording import JOURNAL, MANIFEST, RunFacts
 from controller.testbeds.simulated.engine import Engine
 from controller.testbeds.simulated.testbed import SimulatedTestbed
 from controller.topology import start_placement
@@ -52,21 +53,20 @@ class Prepared:
     def header(self) -> dict[str, Any]:
         """What analysis needs to know of a run, and the settings it was made from."""
         operator = self.topology.operator(self.run.measured_operator)
-        return {
-            "experiment": self.run.experiment,
-            "policy": self.run.policy,
-            "workload": self.run.workload_name,
-            "seed": self.run.seed,
-            "duration_s": self.duration_s,
-            "operator": operator.name,
-            "capacity_per_s": self.capacity_per_s[operator.name],
-            "n_min": operator.n_min,
-            "n_max": operator.n_max or len(self.capacity_per_s[operator.name]),
-            "sla_response_s": self.run.sla_response_s,
-            "sla_grace_s": self.run.sla_grace_s,
-            "kind_shares": {name: kind.share for name, kind in self.run.simulation.kinds.items()},
+        facts = RunFacts(
+            **self.run.named_by,
+            duration_s=self.duration_s,
+            operator=operator.name,
+            capacity_per_s=self.capacity_per_s[operator.name],
+            n_min=operator.n_min,
+            n_max=operator.n_max or len(self.capacity_per_s[operator.name]),
+            sla_response_s=self.run.sla_response_s,
+            sla_grace_s=self.run.sla_grace_s,
+            kind_shares={name: kind.share for name, kind in self.run.simulation.kinds.items()},
+            variation=self.run.variation,
+        )
+        return asdict(facts) | {
             "arrivals": blake2b(b"".join(map(bytes, self.inputs.values())), digest_size=8).hexdigest(),
-            "variation": self.run.variation,
             "settings": self.run.model_dump(mode="json", exclude={"variation"}),
         }
 
@@ -175,13 +175,13 @@ def execute(
     testbed, policy = _ready(prepared)  # what cannot run must not leave a folder behind
     path = None
     if results is not None:
-        path = results / run.folder / "journal.jsonl"
+        path = results / run.folder / JOURNAL
         if fresh:
             set_aside(path)
     journal = Journal.open(path, prepared.header(), prepared.topology)
     try:
         if path is not None:
-            manifest = path.with_name("run.yml")
+            manifest = path.with_name(MANIFEST)
             if journal.recorded is None or not manifest.exists():
                 _write_manifest(manifest, prepared)
         with testbed:
@@ -231,12 +231,12 @@ def _commit() -> str | None:
 
 def run_of(folder: Path) -> Run:
     """The run whose manifest lies in a folder."""
-    path = folder / "run.yml"
+    path = folder / MANIFEST
     try:
         manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise FogscaleError(
-            f"{folder} holds no run ({error.strerror}: run.yml): name a folder seed=…"
+            f"{folder} holds no run ({error.strerror}: {MANIFEST}): name a folder seed=…"
         ) from error
     except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise FogscaleError(f"{path} is damaged: run the experiment again with --fresh") from error

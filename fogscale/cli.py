@@ -20,6 +20,7 @@ from rich.table import Table
 from controller import experiment as experiments
 from controller import policies as policy_registry
 from controller.journal import read as read_journal
+from controller.recording import JOURNAL
 from controller.replay import differences
 from controller.run import execute, prepare, run_of
 from fog.command import testbed_app
@@ -261,7 +262,7 @@ def replay_run(
     as_json: Json = False,
 ) -> None:
     """Decide a recorded run again with any policy, another one with its defaults; show what differs."""
-    recorded = read_journal(folder / "journal.jsonl")
+    recorded = read_journal(folder / JOURNAL)
     if recorded is None:
         raise FogscaleError(f"{folder} holds no journal: name the folder of a run (…/seed=1)")
     original = run_of(folder)

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from analysis.schema import RUNS, SAMPLES
+from controller.recording import run_id
 
 Frames = Callable[..., DataFrame]
 
@@ -51,7 +52,7 @@ def runs_table(spark: SparkSession) -> Frames:
     def make(*changes: dict[str, Any]) -> DataFrame:
         rows = [facts(**change) for change in changes or [{}]]
         for row in rows:
-            row["run_id"] = f"{row['experiment']}/{row['policy']}/{row['workload']}/{row['seed']}"
+            row["run_id"] = run_id(row)
         return spark.createDataFrame([[row.get(name) for name in RUNS.names] for row in rows], RUNS)
 
     return make
