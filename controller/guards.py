@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from numpy.random import Generator
 
 from controller.contract import Policy
-from controller.model import Capabilities, Observation, Plan, Topology
+from controller.model import Capabilities, Observation, OperatorMetrics, Plan, Topology
 from fogscale.errors import FogscaleError, unknown
 
 
@@ -42,24 +42,59 @@ class Guard:
 @dataclass
 class Warmup(Guard):
     """Does not even show the policy what is seen during a reconfiguration or within `seconds` after one
-    (or after the start): those metrics mislead."""
+    (or after the start): those metrics mislead. Where operators are reconfigured one by one, it hides those
+    and shows the others."""
 
     seconds: float
-    _warm_from_s: float = 0.0
+    _warm_from_s: float = 0.0  # the whole job
+    _operators_warm_from_s: dict[str, float] = field(default_factory=dict)  # reconfigured on their own
 
     def start(self, topology: Topology, rng: Generator) -> None:
         self._warm_from_s = self.seconds
+        self._operators_warm_from_s = {}
         super().start(topology, rng)
 
     def decide(self, observation: Observation) -> Plan | None:
         for receipt in observation.receipts:
             if receipt.outcome in ("done", "failed"):
-                self._warm_from_s = receipt.finished_s + self.seconds
-        if observation.reconfiguring:  # also the recovery from a fault, which nobody gets a receipt for
-            self._warm_from_s = observation.time_s + self.seconds
-        if observation.reconfiguring or observation.time_s < self._warm_from_s:
+                self._warm_up(receipt.operators, receipt.finished_s + self.seconds)
+        if observation.changing:
+            self._warm_up(observation.changing, observation.time_s + self.seconds)
+        if (
+            observation.changing is None and observation.reconfiguring
+        ):  # also the recovery from a fault, which nobody gets a receipt for
+            self._warm_up((), observation.time_s + self.seconds)
             return None
-        return super().decide(observation)
+        if observation.time_s < self._warm_from_s:
+            return None
+        hidden = {name for name, warm_s in self._operators_warm_from_s.items() if observation.time_s < warm_s}
+        hidden.update(observation.changing or ())
+        if not hidden:
+            return super().decide(observation)
+        return None if hidden.issuperset(observation.operators) else self._decide_without(hidden, observation)
+
+    def _warm_up(self, operators: tuple[str, ...], until_s: float) -> None:
+        """Until then the metrics of these mislead, or of all where none is named."""
+        if operators:
+            self._operators_warm_from_s |= dict.fromkeys(operators, until_s)
+        else:
+            self._warm_from_s = until_s
+
+    def _decide_without(self, hidden: set[str], observation: Observation) -> Plan | None:
+        """What the policy decides on the other operators; the hidden ones stay as they are requested."""
+        shown = {
+            name: OperatorMetrics() if name in hidden else metrics
+            for name, metrics in observation.operators.items()
+        }
+        plan = super().decide(replace(observation, operators=shown))
+        if plan is None or all(plan.placement[name] == observation.requested[name] for name in hidden):
+            return plan
+        kept = {name: observation.requested[name] for name in hidden}
+        placement = {**plan.placement, **kept}
+        if placement == dict(observation.requested):
+            return None
+        reason = f"{plan.reason}; {', '.join(sorted(hidden))} warming up"
+        return replace(plan, placement=placement, reason=reason)
 
 
 @dataclass

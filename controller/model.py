@@ -5,7 +5,7 @@ All values are frozen. None means "not measured", never 0. Ratios are 0..1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -57,10 +57,28 @@ class Operator:
     n_max: int | None = None
     stateful: bool = False
     selectivity: float = 1.0
+    shares: tuple[float, ...] = ()  # per upstream: the part of what it emits that comes here; (): all of it
 
     @property
     def scalable(self) -> bool:
         return self.n_max is None or self.n_max > self.n_min
+
+    @property
+    def inputs(self) -> tuple[tuple[str, float], ...]:
+        """Each operator upstream, and the share of what it emits that comes here."""
+        return tuple(zip(self.upstream, self.shares or (1.0,) * len(self.upstream), strict=True))
+
+
+def records_per(operators: Iterable[Operator], entry: str) -> dict[str, float]:
+    """How many records each operator (upstream first) is offered for one that enters the job at `entry`."""
+    offered: dict[str, float] = {}
+    emitted: dict[str, float] = {}
+    for operator in operators:
+        records = float(operator.name == entry)
+        records += sum(emitted[name] * share for name, share in operator.inputs)
+        offered[operator.name] = records
+        emitted[operator.name] = records * operator.selectivity
+    return offered
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +148,7 @@ class Receipt:
     finished_s: float
     downtime_s: float = 0.0
     message: str = ""
+    operators: tuple[str, ...] = ()  # those it stopped, where the others ran on; (): the whole job
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +164,8 @@ class Observation:
     response_time_ms: float | None = None
     receipts: tuple[Receipt, ...] = ()  # outcomes since the last observation
     standby: tuple[str, ...] = ()  # nodes on which an idle instance is up, ready to be used
+    # Operators under reconfiguration, where a testbed reconfigures each on its own; None: the whole job.
+    changing: tuple[str, ...] | None = None
 
     @property
     def reconfiguring(self) -> bool:

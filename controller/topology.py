@@ -14,6 +14,7 @@ from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import Settings
 
 Milliseconds = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class NodeSettings(Settings):
@@ -26,11 +27,18 @@ class NodeSettings(Settings):
 
 class OperatorSettings(Settings):
     name: str
-    upstream: tuple[str, ...] = ()
+    # Names, or shares: {parser: 0.7} sends 70 % of what parser emits here. A name alone means all of it, also
+    # where others get it too.
+    upstream: tuple[str, ...] | dict[str, Share] = ()
     n_min: Annotated[int, Field(ge=1)] = 1
     n_max: Annotated[int, Field(ge=1)] | None = None
     stateful: bool = False
     selectivity: Annotated[float, Field(ge=0)] = 1.0
+
+    def build(self) -> Operator:
+        shares = tuple(self.upstream.values()) if isinstance(self.upstream, dict) else ()
+        values = self.model_dump() | {"upstream": tuple(self.upstream), "shares": shares}
+        return Operator(**values)
 
 
 class RttSettings(Settings):
@@ -81,7 +89,7 @@ class TopologySettings(Settings):
             raise FogscaleError("an elastic topology creates nodes nobody has named: use rtt_ms.uniform_ms")
         return Topology(
             nodes=tuple(Node(**node.model_dump()) for node in self.nodes),
-            operators=tuple(Operator(**operator.model_dump()) for operator in self.operators),
+            operators=tuple(operator.build() for operator in self.operators),
             rtt_ms=self.rtt_ms.of(node_names),
             elastic=self.elastic,
         )
@@ -126,6 +134,10 @@ def _check_dag(operators: tuple[OperatorSettings, ...]) -> None:
     seen: set[str] = set()
     for operator in operators:
         for name in operator.upstream:
+            if tuple(operator.upstream).count(name) > 1:
+                raise FogscaleError(
+                    f"operator '{operator.name}': upstream names '{name}' twice: name it once"
+                )
             if name not in names:
                 raise FogscaleError(
                     f"operator '{operator.name}': upstream {unknown('operator', name, names)}"

@@ -30,6 +30,7 @@ from controller.policies.proactive import Learnt
 from controller.run import followed
 from controller.testbeds.simulated.capacity import CapacityLaw, Linear, Table, UniversalScalability
 from controller.testbeds.simulated.response import Station
+from controller.testbeds.simulated.settings import scv_of
 from fogscale.errors import FogscaleError
 from paper_figures.decisions import StepLog
 from workloads import catalog
@@ -134,12 +135,12 @@ def arrival_scv(experiment: Experiment, capacity: CapacityLaw, sla_share: float)
     is ρ/(1 − ρ)·(arrival_scv + service_scv)/2/capacity (response.Station, one replica)."""
     objective_s = experiment.sla_response_s or 0.0
     mean_scv = objective_s * capacity.capacity_per_s(1, 1.0, 0.0) * (1 - sla_share) / sla_share
-    return max(0.0, 2 * mean_scv - experiment.simulation.service_scv)
+    return max(0.0, 2 * mean_scv - scv_of(experiment.simulation.service_scv, "job"))
 
 
 def _stations(experiment: Experiment, capacity: CapacityLaw, scv: float) -> list[Station]:
     (operator,) = experiment.topology.build().operators
-    service_scv = experiment.simulation.service_scv
+    service_scv = scv_of(experiment.simulation.service_scv, "job")
     return [
         Station.of(capacity.capacity_per_s(n, 1.0, 0.0), n, scv, service_scv)
         for n in range(1, (operator.n_max or 1) + 1)
@@ -149,7 +150,9 @@ def _stations(experiment: Experiment, capacity: CapacityLaw, scv: float) -> list
 def sla_limits_per_s(experiment: Experiment) -> list[float]:
     """The workload at which 1, 2, … TaskManagers begin to miss the SLA."""
     simulation = experiment.simulation
-    return _limits(experiment, _stations(experiment, simulation.capacity["job"], simulation.arrival_scv))
+    return _limits(
+        experiment, _stations(experiment, simulation.capacity["job"], scv_of(simulation.arrival_scv, "job"))
+    )
 
 
 def _limits(experiment: Experiment, stations: Iterable[Station]) -> list[float]:
@@ -252,7 +255,7 @@ def main() -> None:
     experiment = load(path)
     found = calibrated(experiment, {})
     print(f"simulation.capacity.job: {found.simulation.capacity['job'].model_dump(exclude_none=True)}")
-    print(f"simulation.arrival_scv: {found.simulation.arrival_scv:.2f}")
+    print(f"simulation.arrival_scv: {scv_of(found.simulation.arrival_scv, 'job'):.2f}")
     print(f"scenarios.worldcup….scale: {found.scenarios['worldcup'].changes['workload']['scale']:.4f}")
     model = pretrained(experiment)  # with the numbers as they stand in the file, which the runs have
     path.write_text(written(path.read_text(encoding="utf-8"), model), encoding="utf-8")

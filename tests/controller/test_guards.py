@@ -112,6 +112,60 @@ def test_a_warmup_started_again_is_cold_again():
     assert times_of_plans(guard, [at(0), at(300)]) == [300]
 
 
+def paused(*operators, time_s, finished_s=None):
+    """What a testbed shows that pauses operators one by one."""
+    receipts = ()
+    if finished_s is not None:
+        receipts = (replace(receipt(finished_s), operators=("map",)),)
+    return replace(at(time_s, receipts=receipts), changing=operators)
+
+
+@dataclass
+class Watcher(Eager):
+    """Remembers which operators it saw measured, and wants map at four replicas."""
+
+    measured: list[tuple[float, list[str]]] = field(default_factory=list)
+
+    def decide(self, observation):
+        seen = [n for n, metrics in observation.operators.items() if metrics.throughput_per_s is not None]
+        self.measured.append((observation.time_s, seen))
+        return super().decide(observation)
+
+
+def test_warmup_hides_only_operators_that_are_reconfigured_on_their_own():
+    """map is paused until 402 s, so it shows from 702 s on; the others always do."""
+    guard = started(Warmup(Watcher(), 300))
+    sequence = [
+        paused(time_s=300),
+        paused("map", time_s=401),
+        paused(time_s=420, finished_s=402),
+        paused(time_s=701),
+        paused(time_s=702),
+    ]
+    for observation in sequence:
+        guard.decide(observation)
+    others, everything = ["source", "sink"], ["source", "map", "sink"]
+    assert guard.policy.measured == [
+        (300, everything), (401, others), (420, others), (701, others), (702, everything)
+    ]  # fmt: skip
+
+
+def test_a_plan_leaves_operators_that_warm_up_as_they_are():
+    guard = started(Warmup(Eager(), 300))
+    assert guard.decide(paused("map", time_s=400)) is None  # it wants nothing else
+    wanted = {"source": ("fog5",), "map": ("fog1", "fog2", "fog3"), "sink": ("services",)}
+    guard.policy.decide = lambda _observation: Plan(wanted, reason="more")
+    plan = guard.decide(paused("map", time_s=460))
+    assert plan.placement == wanted | {"map": ("fog1", "fog2")}
+    assert plan.reason == "more; map warming up"
+
+
+def test_a_job_of_which_all_operators_are_paused_is_hidden_as_a_whole():
+    guard = started(Warmup(Eager(), 300))
+    assert guard.decide(paused("source", "map", "sink", time_s=400)) is None
+    assert guard.policy.asked_at_s == []
+
+
 # Cooldown
 
 

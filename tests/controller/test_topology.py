@@ -2,6 +2,7 @@
 
 import pytest
 
+from controller.model import records_per
 from controller.topology import TopologySettings, start_placement
 from fogscale.errors import FogscaleError
 from fogscale.settings import validated
@@ -40,6 +41,29 @@ def test_downstream_operators_are_found():
     topology = built(operators=[*OPERATORS, {"name": "join", "upstream": ["source", "map"]}])
     assert [operator.name for operator in topology.downstream_of("source")] == ["map", "join"]
     assert topology.downstream_of("join") == ()
+
+
+def test_what_is_emitted_goes_to_all_or_is_shared():
+    """Of 100 records the source emits 20; 70 % of these go left and 30 % right, the log gets all of them."""
+    topology = built(
+        operators=[
+            {"name": "source", "selectivity": 0.2},
+            {"name": "left", "upstream": {"source": 0.7}, "selectivity": 2.0},
+            {"name": "right", "upstream": {"source": 0.3}},
+            {"name": "log", "upstream": ["source"]},
+            {"name": "join", "upstream": ["left", "right"]},
+        ]
+    )
+    assert records_per(topology.operators, "source") == pytest.approx(
+        {"source": 1, "left": 0.14, "right": 0.06, "log": 0.2, "join": 0.34}
+    )
+    assert records_per(topology.operators, "right") == {
+        "source": 0,
+        "left": 0,
+        "right": 1,
+        "log": 0,
+        "join": 1,
+    }
 
 
 def test_an_operator_with_n_min_equal_to_n_max_cannot_be_scaled():
@@ -144,6 +168,16 @@ def test_an_elastic_topology_needs_round_trips_of_nodes_nobody_has_named_yet(rtt
             [{"name": "map", "n_mx": 2}], "unknown key 'n_mx': did you mean n_max?", id="unknown key"
         ),
         pytest.param([{"name": "map", "n_min": 0}], "operators.0.n_min", id="no replica at all"),
+        pytest.param(
+            [{"name": "source"}, {"name": "map", "upstream": ["source", "source"]}],
+            "operator 'map': upstream names 'source' twice: name it once",
+            id="an upstream named twice",
+        ),
+        pytest.param(
+            [{"name": "source"}, {"name": "map", "upstream": {"source": 1.5}}],
+            "operators.1.upstream",
+            id="more than all that is emitted",
+        ),
     ],
 )
 def test_a_bad_job_is_explained(operators, message):

@@ -67,6 +67,7 @@ def test_what_a_workload_needs_is_known_before_it_is_loaded():
     assert needs == {
         "csv": ("path",),
         "joined": ("of",),
+        "per_operator": ("of",),
         "scaled": ("of", "factor"),
         "shifted": ("of", "by_s"),
         "variation_file": ("path",),

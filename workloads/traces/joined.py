@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from math import gcd
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
 from fogscale.errors import FogscaleError
-from workloads.composition import MOST_STEPS, Part, load_part
+from workloads.composition import Part, in_replay_time, load_part, replay_factor
 from workloads.excerpts import one_after_the_other
-from workloads.profile import RateProfile, fine_steps
+from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings, replay_span_s
 from workloads.workload import Workload, register
 
@@ -42,25 +41,16 @@ def joined(of: Annotated[list[Part], Field(min_length=1)]) -> Workload:
         return Workload(profile, replay, parts[0].records, inputs)
     if not (are_even and all(part.excerpts for part in parts)):
         return Workload(profile, replay, None, inputs)  # nobody can say which events are when
-    offered = [(part.excerpts, part.profile.total_records * _factor(part.replay, copies)) for part in parts]
+    offered = [
+        (part.excerpts, part.profile.total_records * replay_factor(part.replay, copies)) for part in parts
+    ]
     return Workload(profile, replay, parts[0].records, inputs, one_after_the_other(offered))
 
 
-def _factor(replay: ReplaySettings, copies: int) -> float:
-    """Records that are sent for one of a part's trace, before copies."""
-    return replay.scale * replay.copies / copies
-
-
 def _chain(name: str, parts: Sequence[tuple[RateProfile, ReplaySettings]], copies: int) -> RateProfile:
-    """The parts in replay time, in steps as fine as the finest of them needs."""
-    spans_s = [replay_span_s(profile, replay) for profile, replay in parts]
-    span_s = sum(spans_s)
-    step_s = min(part_s / fine_steps(profile) for part_s, (profile, _) in zip(spans_s, parts, strict=True))
-    steps = min(MOST_STEPS, max(1, round(span_s / step_s)))
-    edges_s = np.linspace(0.0, span_s, steps + 1)
-    counts, begin_s = np.zeros(steps), 0.0
-    for part_s, (profile, replay) in zip(spans_s, parts, strict=True):
-        counts += profile.between((edges_s - begin_s) * replay.speed) * _factor(replay, copies)
-        begin_s += part_s
+    begins_s, end_s = [], 0.0
+    for profile, replay in parts:
+        begins_s.append(end_s)
+        end_s += replay_span_s(profile, replay)
     source = "one after the other: " + "; ".join(profile.source for profile, _ in parts)
-    return RateProfile(name, source, counts, span_s / steps)
+    return in_replay_time(name, source, list(zip(begins_s, parts, strict=True)), end_s, copies)

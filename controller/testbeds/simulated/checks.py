@@ -20,7 +20,13 @@ def check_job(topology: Topology, simulation: Simulation, inputs: Mapping[str, N
     for name in operators:
         if name not in simulation.capacity:
             raise FogscaleError(f"simulation.capacity has no law for operator '{name}': add one")
-    for name in (*simulation.capacity, *simulation.memory, *inputs):
+    variable = [
+        name
+        for scv in (simulation.arrival_scv, simulation.service_scv)
+        if isinstance(scv, dict)
+        for name in scv
+    ]
+    for name in (*simulation.capacity, *simulation.memory, *variable, *inputs):
         if name not in operators:
             raise FogscaleError(unknown("operator", name, operators))
     if len({len(counts) for counts in inputs.values()}) > 1:

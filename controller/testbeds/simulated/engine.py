@@ -282,7 +282,7 @@ class Engine:
             missing = entered @ self.dag.multiplicity - processed
         else:
             for i, above in enumerate(self.dag.upstream):
-                inflow[i] += sum(self.dag.selectivity[j] * processed[j] for j in above)
+                inflow[i] += sum(w * processed[j] for j, w in zip(above, self.dag.weights[i], strict=True))
             missing = inflow - processed - backlog
         tolerance = 1e-9 * float(inflow.sum() + 1) + _NOTHING
         assert float(np.abs(missing).max()) <= tolerance, f"records lost or invented: {missing}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model import Operator
+from controller.model import Operator, records_per
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +25,9 @@ class Dag:
 
     names: tuple[str, ...]
     upstream: tuple[tuple[int, ...], ...]
+    weights: tuple[
+        tuple[float, ...], ...
+    ]  # per upstream: records that come here for each one processed there
     selectivity: Floats
     entries: tuple[int, ...]
     multiplicity: Floats  # [entry, operator]: records an operator sees per external record of the entry
@@ -38,20 +41,21 @@ class Dag:
         index = {name: i for i, name in enumerate(names)}
         upstream = tuple(tuple(index[name] for name in operator.upstream) for operator in operators)
         selectivity = np.array([operator.selectivity for operator in operators], dtype=float)
+        weights = tuple(
+            tuple(float(selectivity[index[name]]) * share for name, share in operator.inputs)
+            for operator in operators
+        )
         entries = tuple(i for i, name in enumerate(names) if name in inputs)
-        multiplicity = np.zeros((len(entries), len(names)))
+        multiplicity = np.array([list(records_per(operators, names[i]).values()) for i in entries])
         ancestors: list[frozenset[int]] = []
-        for row, entry in enumerate(entries):
-            for i, above in enumerate(upstream):
-                multiplicity[row, i] = float(i == entry) + sum(
-                    multiplicity[row, j] * selectivity[j] for j in above
-                )
         for above in upstream:
             ancestors.append(frozenset(above).union(*(ancestors[j] for j in above)))
         feeding = {j for above in upstream for j in above}
         sinks = tuple(i for i in range(len(names)) if i not in feeding)
         behind = tuple(np.flatnonzero(row) for row in multiplicity)
-        return cls(names, upstream, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks)
+        return cls(
+            names, upstream, weights, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks
+        )
 
 
 class Flow(NamedTuple):
@@ -120,8 +124,8 @@ def queued(dag: Dag, capacity: Floats, backlog: Floats, arrivals: Floats) -> Flo
     waiting = np.empty_like(processed)
     for i, above in enumerate(dag.upstream):
         inflow = external.get(i, np.zeros(steps))
-        for j in above:
-            inflow = inflow + dag.selectivity[j] * processed[j]
+        for j, weight in zip(above, dag.weights[i], strict=True):
+            inflow = inflow + weight * processed[j]
         lengths = queue_lengths(backlog[i], inflow, capacity[i])
         waiting[i] = lengths
         processed[i] = inflow - lengths

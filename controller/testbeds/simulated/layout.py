@@ -11,7 +11,7 @@ from controller.model import Operator, Placement, Topology
 from controller.placement import largest_rtt_ms
 from controller.testbeds.simulated.flow import Dag, Floats
 from controller.testbeds.simulated.response import Station
-from controller.testbeds.simulated.settings import Simulation
+from controller.testbeds.simulated.settings import Simulation, scv_of
 
 Nodes = tuple[str, ...]
 
@@ -69,7 +69,8 @@ class Site:
         capacity_per_s, latency_free_per_s = self.capacity_of(operator, nodes)
         station = None
         if capacity_per_s > 0:
-            station = Station.of(capacity_per_s, len(nodes), simulation.arrival_scv, simulation.service_scv)
+            scvs = (scv_of(each, operator.name) for each in (simulation.arrival_scv, simulation.service_scv))
+            station = Station.of(capacity_per_s, len(nodes), *scvs)
         lost_per_s = latency_free_per_s - capacity_per_s
         cpu_base_per_s = capacity_per_s + simulation.cpu_idle_in_latency_ratio * lost_per_s
         return Replicas(nodes, _instance_ids(operator.name, nodes), capacity_per_s, cpu_base_per_s, station)

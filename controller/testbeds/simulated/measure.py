@@ -45,7 +45,7 @@ _NO_ERRORS: Mapping[str, float] = {}
 
 
 def operator_metrics(
-    engine: Engine, since: Counters, now: Counters, noise: Noise, rng: Generator, wander: Wander
+    engine: Engine, since: Counters, now: Counters, noise: Noise, draws: Draws, wander: Wander
 ) -> dict[str, OperatorMetrics]:
     """Averages between two instants, as Prometheus would report them."""
     window_s = (now.step - since.step) * engine.step_s
@@ -59,7 +59,7 @@ def operator_metrics(
     pressure = _back_pressure(engine, since, now, input_per_s, busy)
     replicas = [engine.instances_alive(i) for i in range(len(engine.operators))]
     instances = sum(replicas)
-    readers = Readers.of(noise, rng, meters=4 * len(replicas) + instances, gauges=len(replicas) + instances)
+    readers = Readers.of(noise, draws, meters=4 * len(replicas) + instances, gauges=len(replicas) + instances)
     off = readers.off
     slow_errors = wander.errors(engine.time_s, engine.layout.instance_ids)
 
@@ -88,7 +88,7 @@ def operator_metrics(
             memory_ratio=readers.memory(load.memory),
             # Besides the backlog there are those that wait by chance (Little's law).
             queue_records=readers.queue(backlog[i] + throughput_per_s[i] * wait_s),
-            response_time_ms=_response_ms(placed, waits_s[i] + wait_s),
+            response_time_ms=readers.time(_response_ms(placed, waits_s[i] + wait_s)),
             instances=_instances(placed, load, readers, slow_errors),
         )
     return seen
@@ -103,6 +103,14 @@ class Load(NamedTuple):
     rate_per_s: float
 
 
+class Draws(NamedTuple):
+    """Where errors of readings come from. Those of times have their own source, so that asking for times
+    changes no other reading."""
+
+    readings: Generator
+    times: Generator
+
+
 class Readers(NamedTuple):
     """Reads true values as a monitoring system would. By how much each reading is off is drawn at once, and
     only where there is noise: thousands of small draws would take most of a run."""
@@ -112,9 +120,10 @@ class Readers(NamedTuple):
     cpu_shift: Iterator[float]
     memory_factor: Iterator[float]
     queue_factor: Iterator[float]
+    time_factor: Iterator[float]
 
     @classmethod
-    def of(cls, noise: Noise, rng: Generator, meters: int, gauges: int) -> Readers:
+    def of(cls, noise: Noise, draws: Draws, meters: int, gauges: int) -> Readers:
         kinds = (
             (noise.relative, meters),
             (noise.cpu_relative, gauges),
@@ -122,17 +131,22 @@ class Readers(NamedTuple):
             (noise.memory_relative, gauges),
             (noise.queue_relative, gauges),
         )
-        draws = iter(rng.standard_normal(sum(readings for spread, readings in kinds if spread > 0)).tolist())
+        drawn = sum(readings for spread, readings in kinds if spread > 0)
+        errors = iter(draws.readings.standard_normal(drawn).tolist())
         off, cpu_factor, cpu_shift, memory_factor, queue_factor = (
-            [spread * draw for draw in islice(draws, readings)] if spread > 0 else None
+            [spread * error for error in islice(errors, readings)] if spread > 0 else None
             for spread, readings in kinds
         )
+        times = None
+        if noise.relative > 0:
+            times = (noise.relative * draws.times.standard_normal(gauges)).tolist()
         return cls(
             _factors(off),
             _factors(cpu_factor),
             repeat(0.0) if cpu_shift is None else iter(cpu_shift),
             _factors(memory_factor),
             _factors(queue_factor),
+            _factors(times),
         )
 
     def cpu(self, ratio: float, factor: float) -> float:
@@ -144,6 +158,9 @@ class Readers(NamedTuple):
 
     def queue(self, records: float) -> float:
         return records * next(self.queue_factor)
+
+    def time(self, time_ms: float | None) -> float | None:
+        return None if time_ms is None else time_ms * next(self.time_factor)
 
 
 def _factors(errors: list[float] | None) -> Iterator[float]:

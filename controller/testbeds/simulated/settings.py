@@ -113,6 +113,14 @@ class Kind(Settings):
     stateful: bool = False
 
 
+Scv = Annotated[float, Field(ge=0)]
+Variability = Scv | dict[str, Scv]
+
+
+def scv_of(variability: Variability, operator: str) -> float:
+    return variability.get(operator, 1.0) if isinstance(variability, dict) else variability
+
+
 class Simulation(Settings):
     capacity: dict[str, CapacityLaw]  # per operator
     reconfiguration: Reconfiguration
@@ -126,8 +134,10 @@ class Simulation(Settings):
     noise: Noise = Noise()
     memory: dict[str, Memory] = Field(default_factory=dict)  # per operator; none: memory is not measured
     kinds: dict[str, Kind] = Field(default_factory=dict)
-    arrival_scv: Annotated[float, Field(ge=0)] = 1.0  # 1: Poisson; more: bursts
-    service_scv: Annotated[float, Field(ge=0)] = 1.0
+    # Squared coefficients of variation, of all operators or per operator (those not named: 1). 1: Poisson
+    # arrivals, exponential service times; more: bursts; 0: all alike.
+    arrival_scv: Variability = 1.0
+    service_scv: Variability = 1.0
     metric_window_s: PositiveSeconds = 60.0
     sample_interval_s: PositiveSeconds = 10.0
     step_s: PositiveSeconds = 1.0

@@ -41,7 +41,7 @@ from controller.testbeds.simulated.faults import (
     SlowNetwork,
     Straggler,
 )
-from controller.testbeds.simulated.measure import Wander, node_metrics, operator_metrics
+from controller.testbeds.simulated.measure import Draws, Wander, node_metrics, operator_metrics
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.standby import kept_idle, nodes_for_more, nodes_of
 from fogscale.errors import FogscaleError
@@ -74,7 +74,8 @@ class SimulatedTestbed:
         self._simulation = simulation
         self._whole_topology = topology
         self._topology = topology
-        self._noise_rng, self._duration_rng, wander_rng = rng.spawn(3)
+        self._noise_rng, self._duration_rng, wander_rng, times_rng = rng.spawn(4)
+        self._draws = Draws(self._noise_rng, times_rng)
         self._wander = Wander(simulation.noise, wander_rng)
         self._engine = Engine(topology, start, inputs, simulation)
         self._requested: dict[str, tuple[str, ...]] = dict(start)
@@ -83,7 +84,7 @@ class SimulatedTestbed:
         self._standby: dict[str, float] = {}  # node -> when the idle instance on it is up
         self._receipts: list[Receipt] = []
         self._settled_s = 0.0
-        self._job_busy_until_s = 0.0
+        self._busy_until_s = dict.fromkeys(start, 0.0)  # per operator: when its reconfiguration ends
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._ticket = count()
         self._window_steps = round(simulation.metric_window_s / simulation.step_s)
@@ -178,6 +179,7 @@ class SimulatedTestbed:
             response_time_ms=seen.response_time_ms,
             receipts=self._receipts_since(),
             standby=self._standby_now(),
+            changing=self._busy() if self._one_by_one else None,
         )
 
     def _measured(self) -> _Seen:
@@ -191,7 +193,7 @@ class SimulatedTestbed:
             noise = noise.while_settling()
         since = self._counters_at(max(0, engine.step - self._window_steps))
         until = self._counters_at(engine.step)
-        operators = operator_metrics(engine, since, until, noise, self._noise_rng, self._wander)
+        operators = operator_metrics(engine, since, until, noise, self._draws, self._wander)
         for name, nodes in self._booting.items():
             if nodes:
                 boots = tuple(
@@ -231,12 +233,11 @@ class SimulatedTestbed:
     # Reconfiguration (mechanism 5)
 
     def apply(self, plan: Plan) -> None:
-        is_busy = self._engine.time_s < self._job_busy_until_s
-        problem = "a reconfiguration is in progress" if is_busy else objection(plan, self._topology)
+        wanted = {name: tuple(nodes) for name, nodes in plan.placement.items()}
+        problem = self._busy_with(wanted) or objection(plan, self._topology)
         if problem:
             self._settle(plan, "refused", self._engine.time_s, 0.0, problem)
             return
-        wanted = {name: tuple(nodes) for name, nodes in plan.placement.items()}
         if wanted == self._requested:
             self._keep_standby(plan.standby, wanted)
             self._settle(plan, "unchanged", self._engine.time_s, 0.0, "already so")
@@ -247,19 +248,35 @@ class SimulatedTestbed:
         else:
             self._stop_and_go(plan, wanted)
 
+    @property
+    def _one_by_one(self) -> bool:
+        """Whether operators are reconfigured each on its own, while the others run on."""
+        return self._simulation.reconfiguration.style == "pause"
+
+    def _busy(self) -> tuple[str, ...]:
+        return tuple(name for name, until_s in self._busy_until_s.items() if self._engine.time_s < until_s)
+
+    def _busy_with(self, wanted: Placement) -> str:
+        """Why a plan has to wait; empty if it touches nothing that is under reconfiguration."""
+        busy = self._busy()
+        if not self._one_by_one:
+            return "a reconfiguration is in progress" if busy else ""
+        waiting = [name for name in busy if wanted.get(name) != self._requested[name]]
+        return f"a reconfiguration of {', '.join(waiting)} is in progress" if waiting else ""
+
     def _drawn_s(self, range_s: tuple[float, float]) -> float:
         low_s, high_s = range_s
         return low_s if low_s == high_s else float(self._duration_rng.uniform(low_s, high_s))
 
     def _stop_and_go(self, plan: Plan, wanted: dict[str, tuple[str, ...]]) -> None:
         """Once all instances are there, stops the job, or the operators it touches."""
-        style, requested_s = self._simulation.reconfiguration.style, self._engine.time_s
-        touched = {name for name in wanted if style != "pause" or wanted[name] != self._requested[name]}
+        requested_s = self._engine.time_s
+        touched = {name for name in wanted if not self._one_by_one or wanted[name] != self._requested[name]}
         waited_s = self._provision_s(wanted)
         duration_s = self._drawn_s(self._simulation.reconfiguration.range_s)
         before, self._requested = self._requested, wanted
         self._keep_standby(plan.standby, wanted)
-        self._job_busy_until_s = requested_s + waited_s + duration_s
+        self._busy_until_s |= dict.fromkeys(touched, requested_s + waited_s + duration_s)
 
         def begin() -> None:
             self._restart(plan, touched, before, requested_s, duration_s)
@@ -281,15 +298,17 @@ class SimulatedTestbed:
         engine, started_s = self._engine, self._engine.time_s
         failed = self._is_active(FailedSavepoint)
         if failed:
-            self._requested = before
+            self._requested = self._requested | {name: before[name] for name in touched}
         else:
-            engine.place(self._requested)
+            engine.place(engine.running | {name: self._requested[name] for name in touched})
         if duration_s > 0:
             engine.stop(touched, started_s + duration_s)
 
         def finish() -> None:
             message = "the savepoint failed; the job resumed as it was" if failed else ""
-            self._settle(plan, "failed" if failed else "done", requested_s, duration_s, message)
+            outcome: Outcome = "failed" if failed else "done"
+            paused = tuple(name for name in plan.placement if name in touched) if self._one_by_one else ()
+            self._settle(plan, outcome, requested_s, duration_s, message, paused)
 
         if duration_s > 0:
             self._schedule(started_s + duration_s, finish)
@@ -370,10 +389,16 @@ class SimulatedTestbed:
             engine.stop(touched, engine.time_s + handover_s)
 
     def _settle(
-        self, plan: Plan, outcome: Outcome, requested_s: float, downtime_s: float, message: str
+        self,
+        plan: Plan,
+        outcome: Outcome,
+        requested_s: float,
+        downtime_s: float,
+        message: str,
+        operators: tuple[str, ...] = (),
     ) -> None:
         finished_s = max(requested_s + downtime_s, self._engine.time_s)
-        self._receipts.append(Receipt(plan, outcome, requested_s, finished_s, downtime_s, message))
+        self._receipts.append(Receipt(plan, outcome, requested_s, finished_s, downtime_s, message, operators))
         if outcome in ("done", "failed"):
             self._settled_s = finished_s + self._simulation.reconfiguration.settling_s
 
@@ -423,7 +448,8 @@ class SimulatedTestbed:
         until_s = self._engine.time_s + max(struck)
         self._engine.place(without(self._engine.running))
         self._engine.stop(set(self._engine.running), until_s)
-        self._job_busy_until_s = max(self._job_busy_until_s, until_s)
+        for name, busy_until_s in self._busy_until_s.items():
+            self._busy_until_s[name] = max(busy_until_s, until_s)
         self._settled_s = until_s + self._simulation.reconfiguration.settling_s
 
     def _bring_back_orphans(self) -> None:

@@ -285,6 +285,70 @@ def test_during_a_pause_only_the_touched_operator_stops():
         }
 
 
+def fork():
+    """source → left and right, each of which may have three replicas of 100/s."""
+    operators = (Operator("source"), Operator("left", ("source",), n_max=3), Operator("right", ("source",)))
+    nodes = tuple(Node(f"n{i}", 1, 1024) for i in range(8))
+    laws = {"source": 1000, "left": 100, "right": 100}
+    values = {
+        "capacity": {name: {"law": "linear", "per_replica_per_s": rate} for name, rate in laws.items()},
+        "reconfiguration": {"style": "pause", "duration_s": 30},
+    }
+    return SimulatedTestbed(
+        Topology(nodes, operators, RttUniform(1.0)),
+        {"source": ("n0",), "left": ("n1",), "right": ("n2",)},
+        validated(Simulation, values, "test"),
+        {"source": np.full(120, 50)},
+        np.random.default_rng(1),
+    )
+
+
+def test_while_one_operator_is_paused_another_can_be_changed():
+    """left from 0 to 30 s, right from 10 to 40 s: neither ends or places the other's pause."""
+    job = fork()
+    job.apply(Plan({"source": ("n0",), "left": ("n1", "n3"), "right": ("n2",)}))
+    job.wait(10)
+    assert job.observe().changing == ("left",)
+    job.apply(Plan({"source": ("n0",), "left": ("n1", "n3"), "right": ("n2", "n4")}))
+    seen = []
+    for _ in range(3):
+        job.wait(15)  # at 25, 40 and 55 s
+        observation = job.observe()
+        seen.append({name: len(nodes) for name, nodes in observation.placement.items()})
+        for receipt in observation.receipts:
+            assert (receipt.outcome, receipt.downtime_s) == ("done", 30)
+            seen.append((receipt.operators, receipt.finished_s))
+    assert seen == [
+        {"source": 1, "left": 0, "right": 0},
+        {"source": 1, "left": 2, "right": 2},
+        (("left",), 30),
+        (("right",), 40),
+        {"source": 1, "left": 2, "right": 2},
+    ]
+
+
+def test_an_operator_that_is_paused_is_not_changed_again():
+    job = fork()
+    job.apply(Plan({"source": ("n0",), "left": ("n1", "n3"), "right": ("n2",)}))
+    job.wait(10)
+    job.apply(Plan({"source": ("n0",), "left": ("n1", "n3", "n4"), "right": ("n2", "n5")}))
+    [receipt] = job.observe().receipts
+    assert (receipt.outcome, receipt.message) == ("refused", "a reconfiguration of left is in progress")
+    job.wait(20)
+    job.apply(Plan({"source": ("n0",), "left": ("n1", "n3", "n4"), "right": ("n2", "n5")}))
+    job.wait(30)
+    assert [receipt.operators for receipt in job.observe().receipts] == [("left",), ("left", "right")]
+
+
+def test_a_job_that_stops_as_a_whole_names_no_operators():
+    job = simulated(constant(50, 300))
+    job.apply(Plan(placed("fog1", "fog2", "fog3")))
+    job.wait(60)
+    assert job.observe().changing is None
+    job.wait(60)
+    assert [receipt.operators for receipt in job.observe().receipts] == [()]
+
+
 def test_while_instances_boot_the_others_go_on():
     """150 arrive, two replicas do 200; the third serves after 20 s, nothing ever waits."""
     job = simulated(constant(150, 60), reconfiguration={"style": "boot", "duration_s": 20})

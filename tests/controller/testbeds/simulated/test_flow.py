@@ -58,7 +58,9 @@ def cases(draw, most_entries=3, backlog_everywhere=False):
     for i in range(size):
         above = draw(st.sets(st.integers(0, i - 1), max_size=3)) if i else set()
         selectivity = draw(st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.0, 2.0, 3.0]))
-        operators.append(Operator(f"o{i}", tuple(f"o{j}" for j in sorted(above)), selectivity=selectivity))
+        shares = draw(st.just(()) | st.tuples(*(st.sampled_from([0.1, 0.7, 1.0]) for _ in above)))
+        names = tuple(f"o{j}" for j in sorted(above))
+        operators.append(Operator(f"o{i}", names, selectivity=selectivity, shares=shares))
     entries = draw(st.sets(st.integers(0, size - 1), min_size=1, max_size=most_entries))
     steps = draw(st.integers(1, 12))
     # A capacity of 0 is an operator that is stopped.
@@ -86,8 +88,9 @@ def passed_on(case, processed):
     index = {operator.name: i for i, operator in enumerate(case.operators)}
     inflow = np.zeros_like(processed)
     for i, operator in enumerate(case.operators):
-        for above in operator.upstream:
-            inflow[i] += case.operators[index[above]].selectivity * processed[index[above]]
+        for place, above in enumerate(operator.upstream):
+            share = operator.shares[place] if operator.shares else 1.0
+            inflow[i] += share * case.operators[index[above]].selectivity * processed[index[above]]
     for row, name in enumerate(case.entries):
         inflow[index[name]] += case.arrivals[row]
     return inflow

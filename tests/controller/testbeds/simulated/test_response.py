@@ -10,6 +10,7 @@ from controller.network import RttUniform
 from controller.testbeds.simulated.response import Sojourn, Station, quantiles_s, sojourns
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.testbed import SimulatedTestbed
+from fogscale.errors import FogscaleError
 from fogscale.settings import validated
 from tests.support.jobs import placed
 from tests.support.runs import constant, simulated
@@ -41,6 +42,22 @@ def test_the_variance_of_an_m_m_1_queue_is_exact(load):
 def test_quantiles_of_an_m_m_1_queue_are_exponential(load):
     expected_s = [-log(1 - share) / (100 - 100 * load) for share in (0.50, 0.95, 0.99)]
     assert quantiles_s(sojourn(100 * load, 100, 1, 1, 1)) == pytest.approx(expected_s, rel=0.015)
+
+
+def test_operators_vary_each_as_told():
+    """50/s into one replica of 100/s: with regular arrivals and service nobody waits by chance, so map takes
+    its 10 ms; the sink is left as it is, with 1 / (μ − λ)."""
+    regular = {"map": 0.0, "source": 0.0}
+    job = simulated(constant(50, 120), map_nodes=["fog1"], arrival_scv=regular, service_scv=regular)
+    job.wait(60)
+    seen = job.observe().operators
+    assert seen["map"].response_time_ms == pytest.approx(10)
+    assert seen["sink"].response_time_ms == pytest.approx(1000 / (1024 - 50))
+
+
+def test_an_operator_that_varies_must_exist():
+    with pytest.raises(FogscaleError, match="unknown operator 'mop': did you mean map"):
+        simulated(constant(50, 120), arrival_scv={"mop": 2.0})
 
 
 def erlang_c(servers: int, offered: float) -> float:

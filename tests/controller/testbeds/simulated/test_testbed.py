@@ -10,6 +10,9 @@ from tests.support.jobs import chain, placed
 from tests.support.runs import constant, simulated, simulation
 
 INSTANT = {"style": "instant"}
+MAP_RESPONSE_MS = (
+    10 + 0.4 ** (6**0.5 - 1) * 5 / 0.6
+)  # two replicas of 100/s at 40 %: 10 ms and Sakasegawa's wait
 
 
 def metrics_of(job, observations, metric, period_s=60):
@@ -84,6 +87,7 @@ def noisy(reconfiguration=INSTANT, **noise):
         ("throughput_per_s", 80, 0.03),
         ("busy_ratio", 0.4, 0.03),
         ("cpu_ratio", 0.4, 0.10),
+        ("response_time_ms", MAP_RESPONSE_MS, 0.03),
     ],
 )
 def test_noise_is_as_large_as_told_and_fair(metric, expected, spread_expected):
@@ -102,6 +106,15 @@ def test_metrics_are_noisy_each_on_its_own():
         rates.append(seen.input_rate_per_s)
         throughputs.append(seen.throughput_per_s)
     assert abs(np.corrcoef(rates, throughputs)[0, 1]) < 0.25
+
+
+def test_the_response_time_of_the_job_is_as_noisy_as_those_of_its_operators():
+    job = noisy(relative=0.03)
+    times_ms = []
+    for _ in range(100):
+        job.wait(60)
+        times_ms.append(job.observe().response_time_ms)
+    assert 0.003 < spread(times_ms) < 0.03  # hops are not measured, and operators' errors partly cancel out
 
 
 def test_without_noise_metrics_are_exact():
