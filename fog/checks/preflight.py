@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from ipaddress import IPv4Network, ip_address
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
+from fog import values
 from fog.artifacts.rootfs import ARCHITECTURES
 from fog.artifacts.store import ROOTFS, Store
 from fog.emulation.cgroups import ROOT, V1_TREES, Group, is_v2
@@ -38,10 +39,6 @@ PROGRAMS = {  # program → Debian's package
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
 }
-# A name becomes a host name, and with a prefix an interface's name of at most 15 characters.
-NODE_NAME = re.compile(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?")
-# Mounts, nspawn, ssh and shells each give a meaning of their own to colons, commas, blanks and quotes.
-FOLDER_NAME = re.compile(r"[\w./+@~-]+")
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,8 @@ class WantedNode:
     cpus: float | None = None  # emulated nodes only
     memory_mb: int | None = None
     port: int = 22  # of its sshd
+    user: str = "root"
+    interface: str = "eth0"  # towards the other nodes
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,7 @@ class Wanted:
     network: str = "10.77.0.0/24"
     cluster: str = "kubernetes_upstream"
     folders: tuple[str, ...] = ()  # where the testbed keeps its things
+    kafka: str = ""  # address:port of one that is given
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,8 @@ def inventory_problems(wanted: Wanted) -> list[str]:
         )
     if wanted.cluster not in CLUSTERS:
         found.append(f"fog_cluster: {unknown('cluster', wanted.cluster, CLUSTERS)}")
+    if wanted.kafka:
+        found += _complaints(values.broker, wanted.kafka, "fog_kafka: ")
     try:
         names = [node.name for node in wanted.nodes]
         rtt_matrix(wanted.rtt_ms, names, wanted.known_nodes, wanted.rtt_max_ms)
@@ -113,30 +115,56 @@ def inventory_problems(wanted: Wanted) -> list[str]:
     return found
 
 
+def _complaints(check: Callable[[Any], object], value: object, about: str = "") -> list[str]:
+    try:
+        check(value)
+    except FogscaleError as error:
+        return [f"{about}{error}"]
+    return []
+
+
 def _node_problems(wanted: Wanted) -> list[str]:
-    names = [node.name for node in wanted.nodes]
-    found = [
-        f"node '{name}': use at most 12 small letters, digits and dashes, beginning with a letter"
-        for name in names
-        if not NODE_NAME.fullmatch(name)
-    ]
+    found = []
+    for node in wanted.nodes:
+        found += _complaints(values.node_name, node.name)
+        found += _complaints(values.port, node.port, f"node {node.name}: ansible_port: ")
+        found += _complaints(values.user_name, node.user, f"node {node.name}: ansible_user: ")
+        found += _complaints(
+            values.interface_name, node.interface, f"node {node.name}: fog_network_interface: "
+        )
     if wanted.emulated:
-        found += [f"node '{name}' would clash with the fog's own network: rename it" for name in names
-                  if name in ("control", "switch", "nodes")]  # fmt: skip
+        found += [f"node '{node.name}' would clash with the fog's own network: rename it"
+                  for node in wanted.nodes if node.name in ("control", "switch", "nodes")]  # fmt: skip
         found += [
             f"node {node.name}: give it more than 0 CPUs and at least {SMALLEST_NODE_MB} MB "
             f"(it has {node.cpus} and {node.memory_mb})"
             for node in wanted.nodes
-            if not node.cpus or node.cpus <= 0 or not node.memory_mb or node.memory_mb < SMALLEST_NODE_MB
+            if not _has_a_size(node)
         ]
-    if len(names) < FEWEST_NODES:
+    if len(wanted.nodes) < FEWEST_NODES:
         found.append(
-            f"{len(names)} nodes are too few: a fog needs a server, a services node and at least one fog node"
+            f"{len(wanted.nodes)} nodes are too few: a fog needs a server, a services node and at least one "
+            "fog node"
         )
     return found
 
 
+def _has_a_size(node: WantedNode) -> bool:
+    return (
+        bool(node.cpus and node.memory_mb)
+        and values.in_range(node.cpus or 0, 1e-3, values.MOST_CPUS)
+        and values.in_range(node.memory_mb or 0, SMALLEST_NODE_MB, values.MOST_MEMORY_MB)
+    )
+
+
 def _address_problems(wanted: Wanted) -> list[str]:
+    found = [
+        complaint
+        for node in wanted.nodes
+        for complaint in _complaints(values.address, node.address, f"node {node.name}: ansible_host: ")
+    ]
+    if found:
+        return found
     found = [
         f"{count} nodes have the address {address}: give each its own ansible_host"
         for address, count in Counter(node.address for node in wanted.nodes).items()
@@ -145,25 +173,24 @@ def _address_problems(wanted: Wanted) -> list[str]:
     if not wanted.emulated:
         return found
     try:
-        network = IPv4Network(wanted.network)
-    except ValueError as error:
-        return [*found, f"fog_network_cidr: {error}: write a network, e.g. 10.77.0.0/24"]
+        network = values.network(wanted.network)
+    except FogscaleError as error:
+        return [*found, f"fog_network_cidr: {error}"]
+    return found + _misplaced(wanted, network)
+
+
+def _misplaced(wanted: Wanted, network: IPv4Network) -> list[str]:
     if network.num_addresses < len(wanted.nodes) + 3:  # its first, its last and this machine's are taken
-        return [
-            *found,
-            f"fog_network_cidr: {network} has no room for {len(wanted.nodes)} nodes: write a larger one",
-        ]
+        return [f"fog_network_cidr: {network} has no room for {len(wanted.nodes)} nodes: write a larger one"]
+    found = []
     if not network.is_private:
         found.append(
             f"the network {wanted.network} is not private: use one within 10.0.0.0/8, e.g. 10.77.0.0/24"
         )
-    inside = {str(address) for address in (network[0], network[-1], network[-2])}
+    taken = {network[0], network[-1], network[-2]}
     for node in wanted.nodes:
-        try:
-            fits = ip_address(node.address) in network and node.address not in inside
-        except ValueError:
-            fits = False
-        if not fits:
+        address = IPv4Address(node.address)
+        if address not in network or address in taken:
             found.append(
                 f"node {node.name}: its address {node.address} must lie within {network} (not its last two)"
             )
@@ -171,12 +198,7 @@ def _address_problems(wanted: Wanted) -> list[str]:
 
 
 def _folder_problems(wanted: Wanted) -> list[str]:
-    return [
-        f"the folder '{folder}' has a character in its name that mounts or shells would stumble over: use "
-        f"letters, digits and ./+@~-_ only (FOGSCALE_STATE and XDG_CACHE_HOME name other folders)"
-        for folder in wanted.folders
-        if not FOLDER_NAME.fullmatch(folder)
-    ]
+    return [complaint for folder in wanted.folders for complaint in _complaints(values.folder_name, folder)]
 
 
 def machine_problems(wanted: Wanted, machine: Machine, standing: Standing | None = None) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
+from fog import values
 from fogscale.errors import FogscaleError, unknown
 
 FABRICS = ("switch", "bridge")  # frames delayed in user space, or a plain bridge with netem in the nodes
@@ -19,6 +20,17 @@ class EmulatedNode:
     address: str
     cpus: float
     memory_mb: int
+
+    def __post_init__(self) -> None:
+        """Names and addresses become lines for `ip` and arguments of what boots a node."""
+        values.node_name(self.name)
+        values.address(self.address)
+        if not values.in_range(self.cpus, 1e-3, values.MOST_CPUS):
+            raise FogscaleError(f"node {self.name}: {self.cpus} CPUs: write a number of more than 0")
+        if not values.in_range(self.memory_mb, 1, values.MOST_MEMORY_MB):
+            raise FogscaleError(
+                f"node {self.name}: {self.memory_mb} MB of memory: write a number of more than 0"
+            )
 
     @property
     def hardware_address(self) -> str:
@@ -38,6 +50,9 @@ class Definition:
     def __post_init__(self) -> None:
         if self.fabric not in FABRICS:
             raise FogscaleError(unknown("fabric", self.fabric, FABRICS))
+        values.network(self.network)
+        for folder in (self.rootfs, *self.own_folders, *self.shared_folders, *self.shared_folders.values()):
+            values.folder_name(folder)
 
     @property
     def control_address(self) -> str:
@@ -58,9 +73,9 @@ class Definition:
 
     @classmethod
     def from_json(cls, text: str) -> Definition:
-        values: dict[str, Any] = json.loads(text)
-        nodes = tuple(EmulatedNode(**node) for node in values.pop("nodes"))
-        return cls(nodes, **{**values, "own_folders": tuple(values["own_folders"])})
+        told: dict[str, Any] = json.loads(text)
+        nodes = tuple(EmulatedNode(**node) for node in told.pop("nodes"))
+        return cls(nodes, **{**told, "own_folders": tuple(told["own_folders"])})
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ def rtt_matrix(
 ) -> RttMatrix:
     """The part of the matrix that concerns these nodes. `known` are further nodes it may speak of: an
     inventory can describe more nodes than are in use."""
+    if not isfinite(most_ms) or most_ms < 0:
+        raise FogscaleError(f"fog_rtt_max_ms is {most_ms}: write a number of milliseconds")
     names = _columns(rows)
     for name in names:
         if name not in {*nodes, *known}:

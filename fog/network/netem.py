@@ -12,6 +12,7 @@ from ipaddress import ip_network
 from math import ceil
 
 from controller.network import RttMatrix
+from fog.values import interface_name
 from fogscale.errors import FogscaleError
 
 FRAME_BYTES = 1500
@@ -36,6 +37,7 @@ def peers_of(node: str, rtt_ms: RttMatrix, networks: Mapping[str, Sequence[str]]
 
 def structure(interface: str, peers: Sequence[Peer], rate_mbit: int = 1000) -> list[str]:
     """What stays while latencies change: one class, one netem without delay and the filters of every peer."""
+    interface_name(interface)
     if len(peers) > MOST_PEERS:
         raise FogscaleError(f"tc has no room for {len(peers)} peers: use at most {MOST_PEERS}")
     # The quantum is given because htb would otherwise derive one from the rate and warn that it is too big.
@@ -57,6 +59,7 @@ def structure(interface: str, peers: Sequence[Peer], rate_mbit: int = 1000) -> l
 
 def delays(interface: str, peers: Sequence[Peer], rate_mbit: int = 1000) -> list[str]:
     """Half of each round trip; the other end adds its half."""
+    interface_name(interface)
     return [
         f"qdisc change dev {interface} parent 1:{number:x} handle {number:x}: netem "
         f"limit {packets_in_flight(peer.rtt_ms / 2, rate_mbit)} delay {peer.rtt_ms / 2 * 1000:.0f}us"

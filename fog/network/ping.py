@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +11,7 @@ from statistics import median
 
 from controller.network import RttMatrix
 from fog.network.matrix import tolerance_ms
+from fog.values import address
 
 _TIME = re.compile(r"\btime=([0-9.]+) ms")
 _TARGET = re.compile(r"^PING (\S+)", re.MULTILINE)
@@ -36,11 +38,11 @@ class Measured:
 
 def ping_script(addresses: Iterable[str], count: int = 8, interval_s: float = 0.2) -> str:
     """A shell line that pings all at once and prints their outputs one after the other."""
-    targets = list(addresses)
+    targets = [shlex.quote(address(target)) for target in addresses]
     if not targets:
         return "true"
     # Waits only a little longer than the longest round trip a fog has.
-    each = f"ping -n -c {count} -i {interval_s:g} -W 2 $a > $d/$a 2>&1 &"
+    each = f'ping -n -c {count} -i {interval_s:g} -W 2 "$a" > "$d/$a" 2>&1 &'
     return f"d=$(mktemp -d); for a in {' '.join(targets)}; do {each} done; wait; cat $d/*; rm -r $d"
 
 

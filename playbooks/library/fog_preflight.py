@@ -16,7 +16,7 @@ description:
     for real ones whether they answer. Changes nothing.
 options:
   emulated: {type: bool, required: true, description: Whether the nodes are emulated on this machine.}
-  nodes: {type: list, elements: dict, required: true, description: 'name, address (and port) of each.'}
+  nodes: {type: list, elements: dict, required: true, description: 'name, address, port, user and interface.'}
   known_nodes: {type: list, elements: str, default: [], description: Further nodes the matrix may speak of.}
   rtt_ms: {type: raw, required: true, description: The matrix of round trips in ms.}
   rtt_max_ms: {type: float, default: 300, description: The longest round trip allowed.}
@@ -24,6 +24,7 @@ options:
   network: {type: str, default: 10.77.0.0/24, description: The network of emulated nodes.}
   cluster: {type: str, default: kubernetes_upstream, description: Either k3s or kubernetes_upstream.}
   artifacts: {type: list, elements: str, default: [], description: What the nodes run besides packages.}
+  kafka: {type: str, default: '', description: 'Address and port of a Kafka that is given.'}
   state_folder: {type: path, required: true, description: Where the testbed keeps its things.}
   cache_folder: {type: path, required: true, description: Where what is built once is kept.}
 author: [fogscale]
@@ -42,6 +43,7 @@ def main() -> None:
             "network": {"type": "str", "default": "10.77.0.0/24"},
             "cluster": {"type": "str", "default": "kubernetes_upstream"},
             "artifacts": {"type": "list", "elements": "str", "default": []},
+            "kafka": {"type": "str", "default": ""},
             "state_folder": {"type": "path", "required": True},
             "cache_folder": {"type": "path", "required": True},
         },
@@ -65,13 +67,16 @@ def run(module: AnsibleModule) -> None:
             str(node["address"]),
             node.get("cpus"),
             node.get("memory_mb"),
-            int(node.get("port", 22)),
+            node.get("port", 22),
+            str(node.get("user", "root")),
+            str(node.get("interface", "eth0")),
         )
         for node in given["nodes"]
     )
     wanted = preflight.Wanted(
         nodes, given["rtt_ms"], given["backend"], given["emulated"], tuple(given["known_nodes"]),
         given["rtt_max_ms"], given["network"], given["cluster"], (state_folder, cache_folder),
+        given["kafka"],
     )  # fmt: skip
     problems = preflight.inventory_problems(wanted)
     if given["emulated"]:

@@ -11,6 +11,7 @@ sys.path.append(str(Path(__file__).parents[3]))  # the checkout, also where the 
 
 from fog.network import netem, ping
 from fog.network.matrix import rtt_matrix
+from fog.values import interface_name
 
 
 def netem_peers(
@@ -55,4 +56,5 @@ class FilterModule:
             "netem_delays": netem_delays,
             "ping_script": lambda addresses, count: ping.ping_script(addresses, int(count)),
             "rtt_complaints": rtt_complaints,
+            "interface_name": interface_name,
         }

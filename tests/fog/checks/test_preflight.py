@@ -71,6 +71,22 @@ def test_a_good_inventory_on_a_good_machine_has_no_problems() -> None:
         ({"nodes": (*NODES[:2], replace(NODES[2], address="10.77.0.254"))}, "must lie within"),
         ({"nodes": (*NODES[:2], replace(NODES[2], cpus=0))}, "more than 0 CPUs"),
         ({"nodes": (*NODES[:2], replace(NODES[2], memory_mb=64))}, "at least 256 MB"),
+        ({"nodes": (*NODES[:2], replace(NODES[2], cpus=float("nan")))}, "more than 0 CPUs"),
+        ({"nodes": (*NODES[:2], replace(NODES[2], cpus=float("inf")))}, "more than 0 CPUs"),
+        ({"nodes": (*NODES[:2], replace(NODES[2], port=0))}, "ansible_port: '0' is no port"),
+        (
+            {"nodes": (*NODES[:2], replace(NODES[2], address="1.2.3.4; reboot"))},
+            "node fog1: ansible_host: '1.2.3.4; reboot' is no address",
+        ),
+        ({"nodes": (*NODES[:2], replace(NODES[2], user="pi;reboot"))}, "ansible_user: user 'pi;reboot'"),
+        (
+            {"nodes": (*NODES[:2], replace(NODES[2], interface="eth0 root\nqdisc"))},
+            "fog_network_interface: interface 'eth0 root\\nqdisc'",
+        ),
+        ({"rtt_max_ms": float("nan")}, "fog_rtt_max_ms is nan: write a number of milliseconds"),
+        ({"rtt_max_ms": float("inf")}, "fog_rtt_max_ms is inf"),
+        ({"kafka": "broker"}, "fog_kafka: 'broker' is no address:port of a broker"),
+        ({"kafka": "$(reboot):9092"}, "fog_kafka: '$(reboot):9092' is no address:port"),
         ({"network": "8.8.8.0/24"}, "is not private"),
         ({"network": "10.77.0.1/24"}, "fog_network_cidr: 10.77.0.1/24 has host bits set: write a network"),
         ({"network": "10.77.0.0/33"}, "fog_network_cidr: '33' is not a valid netmask: write a network"),
@@ -83,6 +99,15 @@ def test_a_good_inventory_on_a_good_machine_has_no_problems() -> None:
 )
 def test_what_is_wrong_in_the_inventory_is_said(changes: dict[str, Any], words: str) -> None:
     assert any(words in problem for problem in inventory_problems(replace(WANTED, **changes)))
+
+
+def test_a_hostile_address_of_a_real_machine_is_refused_too() -> None:
+    real = replace(
+        WANTED, emulated=False, backend="netem", nodes=(*NODES[:2], replace(NODES[2], address="x;reboot"))
+    )
+    assert inventory_problems(real) == [
+        "node fog1: ansible_host: 'x;reboot' is no address: write an IPv4 address, e.g. 192.168.77.10"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -58,6 +59,32 @@ def test_a_node_keeps_its_hardware_address_and_shares_it_with_nobody() -> None:
 def test_the_machine_takes_the_last_address_of_the_network() -> None:
     assert NOW.control_address == "10.77.0.254"
     assert replace(NOW, network="10.5.0.0/16").control_address == "10.5.255.254"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "a\nlink del eth0"}, {"name": "a;b"}, {"address": "1.2.3.4; reboot"},
+        {"cpus": float("nan")}, {"cpus": float("inf")}, {"memory_mb": 0},
+    ],
+)  # fmt: skip
+def test_a_node_that_could_say_more_than_a_name_an_address_and_a_size_is_refused(
+    changes: dict[str, Any],
+) -> None:
+    with pytest.raises(FogscaleError):
+        replace(A, **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"network": "10.77.0.0/24;x"}, {"rootfs": "/srv/a:b"}, {"own_folders": ("/var/lib/x,y",)},
+        {"shared_folders": {"/opt/a:b": "/srv"}}, {"shared_folders": {"/opt": "/srv/a b"}},
+    ],
+)  # fmt: skip
+def test_a_folder_or_network_with_a_meaning_for_mounts_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(FogscaleError):
+        replace(NOW, **changes)
 
 
 def test_an_unknown_fabric_is_refused() -> None:

@@ -33,6 +33,14 @@ def test_every_address_of_a_peer_leads_into_the_class_that_is_delayed() -> None:
     assert [re.findall(r"parent (\S+)", line)[0] for line in changed] == list(dict.fromkeys(flows.values()))
 
 
+@pytest.mark.parametrize("interface", ["eth0 root\nqdisc del dev eth0", "eth0;x", "-batch", ""])
+def test_an_interface_that_is_more_than_a_name_reaches_no_batch(interface: str) -> None:
+    peers = peers_of("server1", MATRIX, NETWORKS)
+    for lines in (structure, delays):
+        with pytest.raises(FogscaleError, match="use an interface's name"):
+            lines(interface, peers)
+
+
 def test_who_is_no_peer_is_not_delayed() -> None:
     lines = structure("eth0", peers_of("server1", MATRIX, NETWORKS))
     assert lines[0].endswith("htb default 1")

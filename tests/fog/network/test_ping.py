@@ -6,6 +6,7 @@ import pytest
 
 from controller.network import RttMatrix
 from fog.network.ping import Measured, compared, late_ones_again, ping_script, round_trips_ms
+from fogscale.errors import FogscaleError
 
 OUTPUT = """\
 PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.
@@ -79,3 +80,8 @@ def test_nobody_is_asked_again_where_all_is_in_time() -> None:
         raise AssertionError
 
     assert late_ones_again([Measured("a", "b", 50, 50.2)], never) == [Measured("a", "b", 50, 50.2)]
+
+
+def test_a_target_that_is_no_address_reaches_no_shell() -> None:
+    with pytest.raises(FogscaleError, match="is no address"):
+        ping_script(["10.0.0.1", "10.0.0.2; reboot"])
