@@ -7,7 +7,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if 
 VENV := .venv
 BIN := $(VENV)/bin
 RESULTS ?= results
-TESTBED ?= simulated
+TESTBED ?=
 SEED ?= 1
 SETS ?= 200
 
@@ -43,7 +43,7 @@ setup: $(VENV)/.ready-dev ## Install everything, tools for developers included
 
 experiment: $(VENV)/.ready ## Run one experiment and write its report (POLICY=, WORKLOAD=, SEED=, TESTBED=)
 	@[ -n "$(POLICY)" ] || { echo "name a policy: make experiment POLICY=gesscale; '$(BIN)/fogscale policies' lists them" >&2; exit 2; }
-	@$(BIN)/fogscale run --policy "$(POLICY)" --seed "$(SEED)" --testbed "$(TESTBED)" $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(FRESH),--fresh) --out "$(RESULTS)" --analyze
+	@$(BIN)/fogscale run --policy "$(POLICY)" --seed "$(SEED)" $(if $(TESTBED),--testbed "$(TESTBED)") $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(FRESH),--fresh) --out "$(RESULTS)" --analyze
 
 compare: $(VENV)/.ready ## Compare policies with Welch's t-test (POLICIES=a,b WORKLOAD=, SEEDS=)
 	@[ -n "$(POLICIES)" ] || { echo "name policies: make compare POLICIES=gesscale,thr_nlaware" >&2; exit 2; }

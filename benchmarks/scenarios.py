@@ -6,6 +6,7 @@ import numpy as np
 
 from controller.experiment import Run, WorkloadSettings, load, runs_of
 from controller.run import prepare
+from controller.testbeds.simulated.kind import SimulatedSetup
 from controller.testbeds.simulated.settings import Simulation
 from controller.topology import TopologySettings
 from fogscale.cli import default_experiment
@@ -15,13 +16,19 @@ def gesscale_run() -> Run:
     return runs_of(load(default_experiment()), ["gesscale"], seeds=[1])[0]
 
 
+def simulated_setup(run: Run) -> SimulatedSetup:
+    setup = prepare(run).setup
+    assert isinstance(setup, SimulatedSetup)
+    return setup
+
+
 def naive_gesscale_run() -> float:
     """The same arrivals and the same three operators, second by second in plain Python, with no policy, no
     metrics, no samples and no journal: the least a simulator without arrays would have to do."""
-    prepared = prepare(gesscale_run())
-    capacity = [2000.0, prepared.capacity_per_s["map"][2], 2000.0]
+    setup = simulated_setup(gesscale_run())
+    capacity = [2000.0, setup.capacity_per_s["map"][2], 2000.0]
     processed, lag = [0.0, 0.0, 0.0], 0.0
-    for arrived in np.concatenate(list(prepared.inputs.values())).tolist():
+    for arrived in np.concatenate(list(setup.inputs.values())).tolist():
         lag += arrived
         served = lag
         for limit in capacity:
@@ -57,6 +64,6 @@ def large_run(hours: int = 2, operators: int = 10, nodes: int = 200) -> str:
         seed=1,
         topology=TopologySettings.model_validate(topology),
         measured_operator=names[-1],
-        simulation=Simulation.model_validate(simulation),
+        testbed=Simulation.model_validate(simulation),
     )
     return run.model_dump_json()

@@ -1,4 +1,4 @@
-"""Experiments: YAML -> validated -> a list of runs. A run is everything one simulation needs, as values."""
+"""Experiments: YAML -> validated -> a list of runs. A run is everything that happens once, as values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field
 
+from controller.older_files import in_todays_words
 from controller.policies import policy_class
 from controller.recording import run_folder, run_id
-from controller.testbeds.simulated.settings import Simulation
+from controller.testbeds import AnyTestbed, kind_of
 from controller.topology import TopologySettings
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of, validated
@@ -39,13 +40,13 @@ class WorkloadSettings(Settings):
 class PolicySettings(Settings):
     parameters: dict[str, Any] = {}
     guards: Guards | None = None  # None: those of the experiment
-    simulation: dict[str, Any] = {}  # what is different for this policy, e.g. the instant style of `ideal`
+    testbed: dict[str, Any] = {}  # what is different for this policy, e.g. the instant style of `ideal`
 
 
 class Parameter(Settings):
-    """Where a free parameter of the simulation comes from, and what else it could plausibly be."""
+    """Where a free parameter of the experiment comes from, and what else it could plausibly be."""
 
-    path: str  # e.g. simulation.capacity.map.beta
+    path: str  # e.g. testbed.capacity.map.beta
     origin: Origin
     why: str
     unit: str = ""
@@ -68,7 +69,7 @@ class Experiment(Settings):
     pins: dict[str, tuple[str, ...]] = {}  # operators that stay on given nodes
     measured_operator: str
     workload: WorkloadSettings
-    simulation: Simulation
+    testbed: AnyTestbed
     sla_response_s: PositiveSeconds | None = None  # the objective for the mean response time, if there is one
     sla_grace_s: Seconds = 0.0  # for so long after a reconfiguration a miss is no `steady` violation
     guards: Guards = {}
@@ -92,7 +93,7 @@ class Run(Settings):
     start: dict[str, int] = {}
     pins: dict[str, tuple[str, ...]] = {}
     measured_operator: str
-    simulation: Simulation
+    testbed: AnyTestbed
     sla_response_s: PositiveSeconds | None = None
     sla_grace_s: Seconds = 0.0
     variation: dict[str, Any] = {}  # what a campaign varied, to group by
@@ -131,7 +132,7 @@ def load(path: Path) -> Experiment:
         raise FogscaleError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, Mapping):
         raise FogscaleError(f"{path} holds no experiment: see paper_figures/gesscale/experiment.yml for one")
-    experiment = validated(Experiment, values, str(path))
+    experiment = validated(Experiment, in_todays_words(values), str(path))
     scenarios_of(experiment)  # a mistake in one shows now, not when it is run
     for name in experiment.policies:
         policy_class(name)
@@ -187,10 +188,10 @@ def _run(
 ) -> Run:
     policy_class(policy)
     settings = experiment.policies.get(policy, PolicySettings())
-    simulation = experiment.simulation
-    if settings.simulation:
-        values = merged(simulation.model_dump(), settings.simulation)
-        simulation = validated(Simulation, values, f"policies.{policy}.simulation")
+    testbed = experiment.testbed
+    if settings.testbed:
+        values = merged(testbed.model_dump(), settings.testbed)
+        testbed = validated(type(testbed), values, f"policies.{policy}.testbed")
     chosen = experiment.workload
     if workload is not None and workload != chosen.name:
         # Another workload brings its own pace; where it enters is up to the job.
@@ -206,7 +207,7 @@ def _run(
         start=experiment.start,
         pins=experiment.pins,
         measured_operator=experiment.measured_operator,
-        simulation=simulation,
+        testbed=testbed,
         sla_response_s=experiment.sla_response_s,
         sla_grace_s=experiment.sla_grace_s,
         variation=dict(variation),
@@ -226,16 +227,29 @@ def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _is_another(below: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
-    """Another capacity law or rescale style shares no settings with the one it replaces."""
-    return any(key in change and change[key] != below.get(key) for key in ("law", "style"))
+    """Another testbed, capacity law or rescale style shares no settings with the one it replaces."""
+    return any(key in change and change[key] != below.get(key) for key in ("kind", "law", "style"))
 
 
 def varied(experiment: Experiment, changes: Mapping[str, Any]) -> Experiment:
-    """The experiment with some settings replaced, by dotted path: {"simulation.capacity.map.beta": 0.8}."""
+    """The experiment with some settings replaced, by dotted path: {"testbed.capacity.map.beta": 0.8}."""
     values = experiment.model_dump()
     for path, value in changes.items():
         nested: Any = value
         for part in reversed(path.split(".")):
             nested = {part: nested}
-        values = merged(values, nested)
+        values = merged(values, in_todays_words(nested))
     return validated(Experiment, values, "variation")
+
+
+def on_testbed(experiment: Experiment, kind: str) -> Experiment:
+    """On another kind of testbed with its usual settings; as it is where the experiment names that one."""
+    settings = kind_of(kind).settings
+    if experiment.testbed.kind == kind:
+        return experiment
+    testbed = validated(settings, {"kind": kind}, f"testbed '{kind}', of which the experiment says nothing")
+    # What a policy changes are settings of the testbed that is no longer there.
+    policies = {
+        name: policy.model_copy(update={"testbed": {}}) for name, policy in experiment.policies.items()
+    }
+    return experiment.model_copy(update={"testbed": testbed, "policies": policies})

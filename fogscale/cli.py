@@ -19,13 +19,14 @@ from rich.table import Table
 
 from controller import experiment as experiments
 from controller import policies as policy_registry
+from controller import testbeds as testbed_registry
 from controller.journal import read as read_journal
 from controller.recording import JOURNAL
 from controller.replay import differences
 from controller.run import execute, prepare, run_of
 from fog.command import testbed_app
 from fogscale.console import Json, Results, interrupted, out, progress_bar, spark_session
-from fogscale.errors import FogscaleError, unknown
+from fogscale.errors import FogscaleError
 from paper_figures.command import calibrate, figures, sensitivity
 from workloads.command import workloads_app
 from workloads.importing.command import trace_app
@@ -43,8 +44,6 @@ app = typer.Typer(
 app.add_typer(workloads_app, name="workloads")
 app.add_typer(trace_app, name="trace")
 app.add_typer(testbed_app, name="testbed")
-
-TESTBEDS = ("simulated",)
 
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; an earlier journal is set aside.")]
 Workload = Annotated[
@@ -113,6 +112,21 @@ def list_policies(as_json: Json = False) -> None:
         out.print(f"    [dim]needs: {', '.join(policy.needs) or 'nothing'}[/dim]\n", highlight=False)
 
 
+@app.command("testbeds")
+def list_testbeds(as_json: Json = False) -> None:
+    """List every kind of testbed with what it offers to policies."""
+    described = [testbed_registry.describe(name) for name in testbed_registry.names()]
+    if as_json:
+        print(json.dumps([asdict(testbed) for testbed in described]))
+        return
+    for testbed in described:
+        out.print(f"[bold]{testbed.name}[/bold]  {testbed.summary}", highlight=False)
+        out.print(f"    offers: {', '.join(testbed.offers) or 'nothing'}", highlight=False)
+        if testbed.may_offer:
+            out.print(f"    with some settings also: {', '.join(testbed.may_offer)}", highlight=False)
+        out.print(f"    [dim]settings: {', '.join(testbed.settings) or 'none'}[/dim]\n", highlight=False)
+
+
 @app.command()
 def run(
     file: ExperimentFile = None,
@@ -124,7 +138,9 @@ def run(
     seed: Annotated[
         list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
     ] = None,
-    testbed: Annotated[str, typer.Option(help="Where to run.")] = "simulated",
+    testbed: Annotated[
+        str | None, typer.Option(help="Where to run (fogscale testbeds); default: the experiment's.")
+    ] = None,
     results: Results = Path("results"),
     fresh: Fresh = False,
     analyze_too: Annotated[
@@ -133,9 +149,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an experiment; a run that was interrupted goes on where it stopped."""
-    if testbed not in TESTBEDS:
-        raise FogscaleError(unknown("testbed", testbed, TESTBEDS))
     experiment = _experiment(file, policy or [], scenario)
+    if testbed is not None:
+        experiment = experiments.on_testbed(experiment, testbed)
     runs = experiments.runs_of(experiment, policy or None, seed or None, workload)
     folders = []
     for number, each in enumerate(runs, start=1):

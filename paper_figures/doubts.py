@@ -4,7 +4,7 @@ The text of a doubt is a template that may use
     ours.<policy>.<metric>, variations.<name>.<policy>.<metric>    our means over all seeds
     published.<policy>.<metric>                                    of the published table
                                                                    (all three with <scenario>. first, if any)
-    setting("simulation.….duration_s"), span_s                     of the experiment
+    setting("testbed.….duration_s"), span_s                     of the experiment
     number | fixed(1)                                              with one digit
 """
 
@@ -18,6 +18,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined, TemplateError
 
 from controller.experiment import Experiment
+from controller.older_files import path_in_todays_words
 from fogscale.errors import FogscaleError
 from paper_figures.campaign import BASE
 from paper_figures.orders import judged_orders, records
@@ -95,7 +96,7 @@ def means(metrics: pd.DataFrame, variation: str) -> Mapping[str, Any]:
 def setting(experiment: Experiment, path: str) -> Any:
     """A value of the experiment by its dotted path; None where it has none."""
     value: Any = experiment.model_dump()
-    for part in path.split("."):
+    for part in path_in_todays_words(path).split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
 

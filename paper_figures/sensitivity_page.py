@@ -152,4 +152,4 @@ def draw_correlation(correlation: pd.DataFrame) -> Figure:
 
 def short_name(path: str) -> str:
     """The path without what all of them share."""
-    return path.removeprefix(NOT_A_SETTING).removeprefix("simulation.")
+    return path.removeprefix(NOT_A_SETTING).removeprefix("testbed.")

@@ -54,7 +54,7 @@ def calibrated(experiment: Experiment, _drawn: Mapping[str, float], law: str | N
     """The experiment, in which drawn parameters are in force already, with another capacity law, if one is
     named, and with a, b and R measured anew."""
     if law is not None:
-        experiment = varied(experiment, {f"simulation.capacity.{OPERATOR}": law_of(law).model_dump()})
+        experiment = varied(experiment, {f"testbed.capacity.{OPERATOR}": law_of(law).model_dump()})
     measured = measured_parameters(experiment)
     return varied(experiment, {f"policies.{POLICY}.parameters.{name}": of for name, of in measured.items()})
 

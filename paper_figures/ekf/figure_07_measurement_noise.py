@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from analysis.plotting import COLUMN_WIDTH_IN, POLICY_COLOUR
 from controller.experiment import load as load_experiment
 from controller.testbeds.simulated.measure import Readers
-from controller.testbeds.simulated.settings import Noise
+from controller.testbeds.simulated.settings import Noise, simulation_of
 
 RUNS, READINGS = 20, 120
 LOADS = np.linspace(0.0, 1.0, 21)
@@ -30,7 +30,7 @@ def load(_tables: Path) -> pd.DataFrame:
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
         for ratio in LOADS:
-            read = readings(float(ratio), experiment.simulation.noise, rng)
+            read = readings(float(ratio), simulation_of(experiment.testbed).noise, rng)
             rows.append((ratio, seed, read.std(ddof=1), read.mean() - ratio))
     frame = pd.DataFrame(rows, columns=["load_ratio", "seed", "sigma", "bias"])
     return frame.assign(given_sigma=given**0.5)

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from analysis.plotting import PAGE_WIDTH_IN, POLICY_COLOUR
 from controller.experiment import load as load_experiment
 from controller.models.kalman import KalmanFilters, KalmanSettings
+from controller.testbeds.simulated.settings import simulation_of
 from paper_figures.ekf.panels import HIGH_RATIO, LOW_RATIO, draw_instances, draw_load, draw_thresholds
 
 SPAN_S, STEP_S = 240.0, 0.5
@@ -30,7 +31,7 @@ def demand(times_s: np.ndarray) -> np.ndarray:
 def scaled(filtered: bool) -> pd.DataFrame:
     """Operators that thresholds ask for, on what is measured or on what one Kalman filter makes of it."""
     experiment = load_experiment(Path(__file__).parent / "experiment.yml")
-    noise = experiment.simulation.noise.cpu_absolute
+    noise = simulation_of(experiment.testbed).noise.cpu_absolute
     rng = np.random.default_rng(SEED)
     times_s = np.arange(0.0, SPAN_S, STEP_S)
     settings = KalmanSettings((noise**2,), dead_time_s=2.0, ease_in_s=0.0, system_noise_floor=1e-4)

@@ -21,6 +21,7 @@ from controller.testbeds.simulated.capacity import (
     Table,
     UniversalScalability,
 )
+from controller.testbeds.simulated.settings import simulation_of
 from workloads import catalog
 from workloads.replay import ReplaySettings, offered_rate_per_s
 
@@ -43,10 +44,10 @@ def calibrated(experiment: Experiment, drawn: Mapping[str, float], law: str = "p
     mean_ideal = drawn.get(IDEAL, POINT[IDEAL])
     largest = largest_loss(law, beta, delays_ms, rates_per_s, mean_ideal)
     loss = largest * drawn.get(LOSS, POINT[LOSS])
-    capacity = dict(experiment.simulation.capacity)
+    capacity = dict(simulation_of(experiment.testbed).capacity)
     capacity["map"] = capacity_law(law, beta, loss, delays_ms, rates_per_s, mean_ideal)
-    simulation = experiment.simulation.model_copy(update={"capacity": capacity})
-    return experiment.model_copy(update={"simulation": simulation})
+    simulation = simulation_of(experiment.testbed).model_copy(update={"capacity": capacity})
+    return experiment.model_copy(update={"testbed": simulation})
 
 
 def capacity_law(
@@ -170,7 +171,7 @@ def delays_by_replica_ms(experiment: Experiment) -> Ladder:
 
 
 def _beta_of(experiment: Experiment) -> float:
-    law = experiment.simulation.capacity["map"]
+    law = simulation_of(experiment.testbed).capacity["map"]
     if not isinstance(law, PowerLatency):
         raise ValueError("the calibration of Gesscale starts from the law power_latency")
     return law.beta

@@ -30,7 +30,7 @@ from controller.policies.proactive import Learnt
 from controller.run import followed
 from controller.testbeds.simulated.capacity import CapacityLaw, Linear, Table, UniversalScalability
 from controller.testbeds.simulated.response import Station
-from controller.testbeds.simulated.settings import scv_of
+from controller.testbeds.simulated.settings import scv_of, simulation_of
 from fogscale.errors import FogscaleError
 from paper_figures.decisions import StepLog
 from workloads import catalog
@@ -49,7 +49,7 @@ FAULT_S = "calibration.fault_for_s"
 POINT = {GAUSSIAN: 1.825, WORLDCUP: 1.575, SHARE: 0.9, WINDOW: 15.0, SPEED: 0.7, FAULT_S: 600.0}
 
 WORLDCUPS = ("worldcup", "worldcup_no_fault")
-_FAULTS = "scenarios.worldcup.changes.policies.proactive.simulation.faults"
+_FAULTS = "scenarios.worldcup.changes.policies.proactive.testbed.faults"
 
 
 def calibrated(
@@ -67,7 +67,7 @@ def calibrated(
     point |= {SHARE: sla_share} if sla_share is not None else {}
     changes = _settings(experiment, point, law)
     if fault_in_both:
-        changes["scenarios.worldcup.changes.simulation.faults"] = changes[_FAULTS]
+        changes["scenarios.worldcup.changes.testbed.faults"] = changes[_FAULTS]
     if proactive:
         changes |= {f"policies.proactive.parameters.{name}": value for name, value in proactive.items()}
     result = varied(experiment, changes)
@@ -84,18 +84,18 @@ def _with_model(experiment: Experiment, model: Mapping[str, Any]) -> Experiment:
 
 
 def _settings(experiment: Experiment, point: Mapping[str, float], law: str) -> dict[str, Any]:
-    contention = getattr(experiment.simulation.capacity["job"], "contention", 0.0)
+    contention = getattr(simulation_of(experiment.testbed).capacity["job"], "contention", 0.0)
     capacity = capacity_law(experiment, law, contention, point[SHARE], point[GAUSSIAN])
     changes: dict[str, Any] = {
-        "simulation.capacity.job": capacity.model_dump(),
-        "simulation.arrival_scv": arrival_scv(experiment, capacity, point[SHARE]),
-        "simulation.metric_window_s": float(round(point[WINDOW])),
+        "testbed.capacity.job": capacity.model_dump(),
+        "testbed.arrival_scv": arrival_scv(experiment, capacity, point[SHARE]),
+        "testbed.metric_window_s": float(round(point[WINDOW])),
     }
     limits_per_s = sla_limits_per_s(varied(experiment, changes))
     scale = worldcup_scale(experiment, limits_per_s, point[WORLDCUP])
     for name in WORLDCUPS:
         changes[f"scenarios.{name}.changes.workload.scale"] = scale
-    faults = experiment.scenarios["worldcup"].changes["policies"]["proactive"]["simulation"]["faults"]
+    faults = experiment.scenarios["worldcup"].changes["policies"]["proactive"]["testbed"]["faults"]
     fault = {"speed_factor": point[SPEED], "for_s": float(round(point[FAULT_S]))}
     return changes | {_FAULTS: [known | fault for known in faults]}
 
@@ -135,12 +135,12 @@ def arrival_scv(experiment: Experiment, capacity: CapacityLaw, sla_share: float)
     is ρ/(1 − ρ)·(arrival_scv + service_scv)/2/capacity (response.Station, one replica)."""
     objective_s = experiment.sla_response_s or 0.0
     mean_scv = objective_s * capacity.capacity_per_s(1, 1.0, 0.0) * (1 - sla_share) / sla_share
-    return max(0.0, 2 * mean_scv - scv_of(experiment.simulation.service_scv, "job"))
+    return max(0.0, 2 * mean_scv - scv_of(simulation_of(experiment.testbed).service_scv, "job"))
 
 
 def _stations(experiment: Experiment, capacity: CapacityLaw, scv: float) -> list[Station]:
     (operator,) = experiment.topology.build().operators
-    service_scv = scv_of(experiment.simulation.service_scv, "job")
+    service_scv = scv_of(simulation_of(experiment.testbed).service_scv, "job")
     return [
         Station.of(capacity.capacity_per_s(n, 1.0, 0.0), n, scv, service_scv)
         for n in range(1, (operator.n_max or 1) + 1)
@@ -149,7 +149,7 @@ def _stations(experiment: Experiment, capacity: CapacityLaw, scv: float) -> list
 
 def sla_limits_per_s(experiment: Experiment) -> list[float]:
     """The workload at which 1, 2, … TaskManagers begin to miss the SLA."""
-    simulation = experiment.simulation
+    simulation = simulation_of(experiment.testbed)
     return _limits(
         experiment, _stations(experiment, simulation.capacity["job"], scv_of(simulation.arrival_scv, "job"))
     )
@@ -254,8 +254,8 @@ def main() -> None:
     path = Path(__file__).with_name("experiment.yml")
     experiment = load(path)
     found = calibrated(experiment, {})
-    print(f"simulation.capacity.job: {found.simulation.capacity['job'].model_dump(exclude_none=True)}")
-    print(f"simulation.arrival_scv: {scv_of(found.simulation.arrival_scv, 'job'):.2f}")
+    print(f"testbed.capacity.job: {simulation_of(found.testbed).capacity['job'].model_dump(exclude_none=True)}")
+    print(f"testbed.arrival_scv: {scv_of(simulation_of(found.testbed).arrival_scv, 'job'):.2f}")
     print(f"scenarios.worldcup….scale: {found.scenarios['worldcup'].changes['workload']['scale']:.4f}")
     model = pretrained(experiment)  # with the numbers as they stand in the file, which the runs have
     path.write_text(written(path.read_text(encoding="utf-8"), model), encoding="utf-8")

@@ -69,20 +69,20 @@ def name(request):
 def prepared_for(name, rates_per_s, folder, **changes):
     """The run of a policy on the simulated testbed, with the rescale style and the metrics it needs."""
     values = run_values(name, load_csv(folder, rates_per_s), **changes)
-    values["simulation"] = {"memory": {"map": MEMORY}} | values["simulation"]
+    values["testbed"] = {"memory": {"map": MEMORY}} | values["testbed"]
     if Capability.INSTANT_RESCALE in policies.create(name).needs:
         instant = {"reconfiguration": {"style": "instant", "duration_s": 0}, "metric_window_s": 10}
-        values["simulation"] = values["simulation"] | instant
+        values["testbed"] = values["testbed"] | instant
     if policies.create(name).period_s < 1:  # made for instances that boot while the others go on
         boot = {"reconfiguration": {"style": "boot", "duration_s": 5}, "metric_window_s": 30}
-        values["simulation"] = values["simulation"] | boot
+        values["testbed"] = values["testbed"] | boot
     return prepare(Run.model_validate(values))
 
 
 def recorded_run(prepared, path):
     """The prepared run, executed and read back from its journal."""
     journal = Journal.open(path, prepared.header(), prepared.topology)
-    run(prepared.testbed(), prepared.policy(), journal)
+    run(prepared.setup.testbed(), prepared.policy(), journal)
     journal.close()
     return read(path)
 
@@ -293,8 +293,8 @@ def test_goes_on_through_faults(name, tmp_path):
         {"kind": "slow_network", "at_s": 1000, "for_s": 300, "rtt_factor": 3},
         {"kind": "failed_savepoint", "at_s": 1200, "for_s": 200},
     ]
-    simulation = values["simulation"] | {"faults": faults, "drain_limit_s": 36_000}
-    prepared = prepared_for(name, UP_AND_DOWN_PER_S, tmp_path, simulation=simulation)
+    testbed = values["testbed"] | {"faults": faults, "drain_limit_s": 36_000}
+    prepared = prepared_for(name, UP_AND_DOWN_PER_S, tmp_path, testbed=testbed)
     recorded = recorded_run(prepared, tmp_path / "journal.jsonl")
     check_plans(recorded.steps)
     assert recorded.finished

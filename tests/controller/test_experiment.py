@@ -19,7 +19,7 @@ def values(tmp_path):
     """An experiment on the chain of tests/support: two policies, three seeds."""
     run = run_values("gesscale", load_csv(tmp_path, [100.0] * 10))
     shared = {
-        key: run[key] for key in ("workload", "topology", "start", "pins", "measured_operator", "simulation")
+        key: run[key] for key in ("workload", "topology", "start", "pins", "measured_operator", "testbed")
     }
     return {
         "name": "small",
@@ -27,7 +27,7 @@ def values(tmp_path):
         "guards": {"warmup_s": 60},
         "policies": {
             "gesscale": {"parameters": {"n_min": 2}},
-            "ideal": {"guards": {}, "simulation": {"reconfiguration": {"style": "instant", "duration_s": 0}}},
+            "ideal": {"guards": {}, "testbed": {"reconfiguration": {"style": "instant", "duration_s": 0}}},
         },
         "seeds": 3,
     }
@@ -48,7 +48,7 @@ def prepared(tmp_path, values):
     """Everything that can be wrong shows before anything has happened."""
     for run in runs_of(loaded(tmp_path, values), seeds=[1]):
         made = prepare(run)
-        made.testbed()
+        made.setup.testbed()
         made.policy()
 
 
@@ -66,60 +66,60 @@ def changed(values, path, value):
     [
         pytest.param("sedes", 3, "unknown key 'sedes': did you mean seeds?", id="unknown key"),
         pytest.param(
-            "simulation.nois",
+            "testbed.nois",
             {},
-            "simulation: unknown key 'nois': did you mean noise?",
+            "testbed: unknown key 'nois': did you mean noise?",
             id="unknown key further down",
         ),
         pytest.param(
-            "simulation.reconfiguration.style",
+            "testbed.reconfiguration.style",
             "restrat",
-            "simulation.reconfiguration.style",
+            "testbed.reconfiguration.style",
             id="unknown style",
         ),
         pytest.param(
-            "simulation.capacity.map",
+            "testbed.capacity.map",
             {"law": "liner", "per_replica_per_s": 1},
-            "simulation.capacity.map",
+            "testbed.capacity.map",
             id="unknown law",
         ),
         pytest.param(
-            "simulation.capacity.map.per_replica",
+            "testbed.capacity.map.per_replica",
             100,
             "did you mean per_replica_per_s?",
             id="unknown key of a law",
         ),
         pytest.param(
-            "simulation.capacity",
+            "testbed.capacity",
             {"map": {"law": "linear", "per_replica_per_s": 1}},
             "no law for operator",
             id="no law",
         ),
         pytest.param(
-            "simulation.capacity.mpa",
+            "testbed.capacity.mpa",
             {"law": "linear", "per_replica_per_s": 1},
             "unknown operator 'mpa': did you mean map?",
             id="a law for nobody",
         ),
         pytest.param(
-            "simulation.metric_window_s",
+            "testbed.metric_window_s",
             "2 minutes",
-            "simulation.metric_window_s: unknown unit 'minutes': did you mean min?",
+            "testbed.metric_window_s: unknown unit 'minutes': did you mean min?",
             id="unknown unit",
         ),
         pytest.param(
-            "simulation.sample_interval_s",
+            "testbed.sample_interval_s",
             2.5,
             "sample_interval_s must be a multiple of step_s (1 s)",
             id="samples between steps",
         ),
         pytest.param(
-            "simulation.reconfiguration.duration_s", [9, 2], "[9, 2] runs backwards", id="a range backwards"
+            "testbed.reconfiguration.duration_s", [9, 2], "[9, 2] runs backwards", id="a range backwards"
         ),
         pytest.param(
-            "simulation.faults",
+            "testbed.faults",
             [{"kind": "node_loss", "at_s": 60, "node": "fog9"}],
-            "simulation.faults: unknown node 'fog9'",
+            "testbed.faults: unknown node 'fog9'",
             id="a fault of an unknown node",
         ),
         pytest.param("policies.gescale", {}, "unknown policy 'gescale': did you mean gesscale?", id="policy"),
@@ -168,7 +168,7 @@ def test_the_experiment_without_a_mistake_is_fine(tmp_path, values):
 
 
 @pytest.mark.parametrize(
-    "missing", ["name", "topology", "workload", "simulation", "policies", "measured_operator"]
+    "missing", ["name", "topology", "workload", "testbed", "policies", "measured_operator"]
 )
 def test_what_is_missing_is_named(tmp_path, values, missing):
     del values[missing]
@@ -236,14 +236,14 @@ def test_policies_and_seeds_can_be_chosen(experiment):
     assert runs[0].guards == {"warmup_s": 60}
 
 
-def test_a_policy_has_its_own_parameters_guards_and_simulation(experiment):
+def test_a_policy_has_its_own_parameters_guards_and_testbed(experiment):
     gesscale, ideal = runs_of(experiment, seeds=[1])
     assert gesscale.policy_parameters == {"n_min": 2}
     assert gesscale.guards == {"warmup_s": 60}
     assert ideal.guards == {}
-    assert gesscale.simulation.reconfiguration.style == "restart"
-    assert ideal.simulation.reconfiguration.style == "instant"
-    assert ideal.simulation.capacity == gesscale.simulation.capacity
+    assert gesscale.testbed.reconfiguration.style == "restart"
+    assert ideal.testbed.reconfiguration.style == "instant"
+    assert ideal.testbed.capacity == gesscale.testbed.capacity
 
 
 def test_an_unknown_policy_is_refused_before_any_run(experiment):
@@ -252,8 +252,8 @@ def test_an_unknown_policy_is_refused_before_any_run(experiment):
 
 
 def test_a_mistake_in_what_is_special_to_a_policy_names_the_policy(values):
-    values["policies"]["ideal"]["simulation"] = {"metric_window": 10}
-    with pytest.raises(FogscaleError, match=r"policies\.ideal\.simulation: unknown key 'metric_window'"):
+    values["policies"]["ideal"]["testbed"] = {"metric_window": 10}
+    with pytest.raises(FogscaleError, match=r"policies\.ideal\.testbed: unknown key 'metric_window'"):
         runs_of(Experiment.model_validate(values))
 
 
@@ -273,7 +273,7 @@ def test_a_run_is_a_folder(experiment):
 
 
 def test_a_run_is_plain_data(experiment):
-    for run in runs_of(experiment, variation={"simulation.capacity.map.beta": 0.8}):
+    for run in runs_of(experiment, variation={"testbed.capacity.map.beta": 0.8}):
         assert type(run).model_validate_json(run.model_dump_json()) == run
 
 
@@ -299,24 +299,24 @@ def test_merging_leaves_its_arguments_alone():
 
 
 def test_a_setting_is_varied_by_its_path(experiment):
-    other = varied(experiment, {"simulation.capacity.map.per_replica_per_s": 50, "seeds": 2})
-    assert other.simulation.capacity["map"].per_replica_per_s == 50
+    other = varied(experiment, {"testbed.capacity.map.per_replica_per_s": 50, "seeds": 2})
+    assert other.testbed.capacity["map"].per_replica_per_s == 50
     assert other.seeds == 2
     assert other.topology == experiment.topology
-    assert experiment.simulation.capacity["map"].per_replica_per_s == 100
+    assert experiment.testbed.capacity["map"].per_replica_per_s == 100
 
 
 def test_a_capacity_law_is_varied_as_a_whole(experiment):
     law = {"law": "power_latency", "alpha_per_s": 90, "beta": 0.8}
-    other = varied(experiment, {"simulation.capacity.map": law})
-    assert other.simulation.capacity["map"].law == "power_latency"
+    other = varied(experiment, {"testbed.capacity.map": law})
+    assert other.testbed.capacity["map"].law == "power_latency"
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("simulaton.step_s", "unknown key 'simulaton': did you mean simulation?"),
-        ("simulation.capacity.map.bta", "unknown key 'bta'"),
+        ("tesbed.step_s", "unknown key 'tesbed': did you mean testbed?"),
+        ("testbed.capacity.map.bta", "unknown key 'bta'"),
         ("seeds.first", "seeds"),
     ],
 )
@@ -334,23 +334,23 @@ def test_the_gesscale_experiment_can_be_prepared():
     for run in runs_of(experiment, seeds=[1]):
         made = prepare(run)
         assert made.duration_s == 288 * 60
-        assert made.policy().needs <= made.testbed().offers
+        assert made.policy().needs <= made.setup.testbed().offers
 
 
 def test_the_gesscale_experiment_starts_with_two_replicas_of_six():
     made = prepare(runs_of(load(GESSCALE), policies=["gesscale"], seeds=[1])[0])
     assert made.start["map"] == ("fog1", "fog2")
-    assert len(made.capacity_per_s["map"]) == 6
+    assert len(made.setup.capacity_per_s["map"]) == 6
 
 
 def test_another_rescale_style_does_not_keep_the_duration_of_the_one_before(experiment):
-    other = varied(experiment, {"simulation.reconfiguration": {"style": "instant"}})
-    assert other.simulation.reconfiguration.range_s == (0, 0)
+    other = varied(experiment, {"testbed.reconfiguration": {"style": "instant"}})
+    assert other.testbed.reconfiguration.range_s == (0, 0)
 
 
 def test_an_instant_that_takes_time_is_refused(experiment):
     with pytest.raises(FogscaleError, match="instant takes no time"):
-        varied(experiment, {"simulation.reconfiguration": {"style": "instant", "duration_s": 5}})
+        varied(experiment, {"testbed.reconfiguration": {"style": "instant", "duration_s": 5}})
 
 
 # Scenarios

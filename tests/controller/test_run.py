@@ -44,7 +44,7 @@ execute(run, results, progress)
 def run(tmp_path_factory) -> Run:
     """20 minutes with a rise and a fall, noise, a slow network for a while, under a policy with memory."""
     values = run_values("gesscale", load_csv(tmp_path_factory.mktemp("load"), RATES_PER_S))
-    values["simulation"] |= {
+    values["testbed"] |= {
         "noise": {"relative": 0.03, "cpu_relative": 0.1, "stale_ratio": 0.1},
         "faults": [{"kind": "slow_network", "at_s": 600, "for_s": 240, "rtt_factor": 3}],
     }
@@ -128,9 +128,9 @@ def test_a_campaign_sees_the_same_samples_as_a_journal(run, tmp_path):
 
 
 def test_every_policy_meets_the_same_arrivals(run):
-    ours = prepare(run).inputs["source"]
-    theirs = prepare(run.model_copy(update={"policy": "thr_nlaware"})).inputs["source"]
-    others = prepare(run.model_copy(update={"seed": 2})).inputs["source"]
+    ours = prepare(run).setup.inputs["source"]
+    theirs = prepare(run.model_copy(update={"policy": "thr_nlaware"})).setup.inputs["source"]
+    others = prepare(run.model_copy(update={"seed": 2})).setup.inputs["source"]
     assert (ours == theirs).all()
     assert (ours != others).any()
 
@@ -138,7 +138,7 @@ def test_every_policy_meets_the_same_arrivals(run):
 def test_a_job_with_two_sources_must_say_where_the_load_enters(tmp_path):
     values = run_values("static", load_csv(tmp_path, [100.0] * 5))
     values["topology"]["operators"].insert(0, {"name": "other", "n_max": 1})
-    values["simulation"]["capacity"]["other"] = {"law": "linear", "per_replica_per_s": 1}
+    values["testbed"]["capacity"]["other"] = {"law": "linear", "per_replica_per_s": 1}
     with pytest.raises(FogscaleError, match=r"workload\.operator: name one of the sources other, source"):
         prepare(Run.model_validate(values))
 
@@ -148,14 +148,14 @@ def test_the_capacity_ladder_ends_where_the_slots_do(tmp_path):
     values = run_values("static", load_csv(tmp_path, [100.0] * 5))
     values["topology"]["nodes"] = values["topology"]["nodes"][:4]
     values["topology"]["rtt_ms"] = {"uniform_ms": 0}
-    assert prepare(Run.model_validate(values)).capacity_per_s == {"map": (100, 200, 300)}
+    assert prepare(Run.model_validate(values)).setup.capacity_per_s == {"map": (100, 200, 300)}
 
 
 def test_an_elastic_job_without_n_max_has_a_ladder_all_the_same(tmp_path):
     values = run_values("static", load_csv(tmp_path, [100.0] * 5))
     values["topology"] |= {"elastic": True, "rtt_ms": {"uniform_ms": 0}}
     values["topology"]["operators"][1].pop("n_max")
-    ladder = prepare(Run.model_validate(values)).capacity_per_s["map"]
+    ladder = prepare(Run.model_validate(values)).setup.capacity_per_s["map"]
     assert ladder[:6] == (100, 200, 300, 400, 500, 600)
 
 
@@ -300,7 +300,7 @@ def test_a_folder_that_cannot_be_written_is_explained(run, tmp_path):
 
 def test_a_fault_that_strikes_nobody_leaves_nothing_behind_either(tmp_path):
     values = run_values("static", load_csv(tmp_path, RATES_PER_S))
-    values["simulation"]["faults"] = [{"kind": "node_loss", "at_s": 60, "node": "fog9"}]
+    values["testbed"]["faults"] = [{"kind": "node_loss", "at_s": 60, "node": "fog9"}]
     with pytest.raises(FogscaleError, match="unknown node 'fog9'"):
         execute(Run.model_validate(values), tmp_path / "results")
     assert list((tmp_path / "results").rglob("*.*")) == []

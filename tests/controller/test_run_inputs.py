@@ -30,7 +30,8 @@ def pipeline(**workload):
             },
             "start": dict.fromkeys(OPERATORS, 7),
             "measured_operator": "route",
-            "simulation": {
+            "testbed": {
+                "kind": "simulated",
                 "capacity": {name: {"law": "linear", "per_replica_per_s": 500} for name in OPERATORS},
                 "reconfiguration": {"style": "instant", "duration_s": 0},
                 "metric_window_s": 20,
@@ -41,7 +42,7 @@ def pipeline(**workload):
 
 
 def test_each_operator_gets_a_load_of_its_own():
-    inputs = prepare(pipeline()).inputs
+    inputs = prepare(pipeline()).setup.inputs
     walks = load("brownian", operators=OPERATORS).inputs
     assert list(inputs) == list(OPERATORS)
     for operator, walk in walks.items():
@@ -52,11 +53,11 @@ def test_each_operator_gets_a_load_of_its_own():
 
 def test_the_simulated_job_sees_each_load_at_its_operator():
     prepared = prepare(pipeline(scale=0.1))  # light enough that nothing waits
-    with prepared.testbed() as testbed:
+    with prepared.setup.testbed() as testbed:
         testbed.wait(100)
         seen = testbed.observe().operators
     for operator in OPERATORS:
-        arrived_per_s = prepared.inputs[operator][80:100].sum() / 20
+        arrived_per_s = prepared.setup.inputs[operator][80:100].sum() / 20
         assert seen[operator].input_rate_per_s == pytest.approx(arrived_per_s)
         assert seen[operator].throughput_per_s == pytest.approx(arrived_per_s)
 
@@ -64,14 +65,14 @@ def test_the_simulated_job_sees_each_load_at_its_operator():
 def test_a_whole_run_leaves_nothing_behind():
     run = pipeline(scale=0.1)
     facts, samples = simulate(run.model_dump_json())
-    total = sum(counts.sum() for counts in prepare(run).inputs.values())
+    total = sum(counts.sum() for counts in prepare(run).setup.inputs.values())
     assert facts["duration_s"] == 200
     assert samples[-1].offered_records == samples[-1].processed_records == total
 
 
 def test_a_seed_gives_the_same_load_to_every_policy_and_other_seeds_others():
-    once, again = prepare(pipeline()).inputs, prepare(pipeline()).inputs
-    other = prepare(pipeline().model_copy(update={"seed": 2})).inputs
+    once, again = prepare(pipeline()).setup.inputs, prepare(pipeline()).setup.inputs
+    other = prepare(pipeline().model_copy(update={"seed": 2})).setup.inputs
     for operator in OPERATORS:
         np.testing.assert_array_equal(once[operator], again[operator])
         assert (once[operator] != other[operator]).any()

@@ -48,9 +48,18 @@ def test_policies_as_json_are_one_document():
     assert "rtt" in policies["gesscale"]["needs"]
 
 
+def test_testbeds_are_listed_with_what_they_offer():
+    testbeds = {testbed["name"]: testbed for testbed in json.loads(fogscale("testbeds", "--json").stdout)}
+    assert "back_pressure" in testbeds["simulated"]["offers"]
+    assert "memory" in testbeds["simulated"]["may_offer"]
+    shown = fogscale("testbeds").stdout
+    assert testbeds["simulated"]["summary"] in " ".join(shown.split())
+    assert "with some settings also: instant_rescale, memory" in shown
+
+
 def test_a_calibration_is_shown_beside_what_the_experiment_states():
     found = json.loads(fogscale("calibrate", "gesscale", "--law", "linear", "--json").stdout)
-    assert {"setting": "simulation.capacity.map.law", "stated": "power_latency", "derived": "linear"} in found
+    assert {"setting": "testbed.capacity.map.law", "stated": "power_latency", "derived": "linear"} in found
     assert "states what follows from the facts" in fogscale("calibrate", "gesscale").stdout
 
 

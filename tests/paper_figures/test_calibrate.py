@@ -17,8 +17,8 @@ def test_every_experiment_states_what_follows_from_its_facts(paper):
 
 def test_another_law_is_shown_setting_by_setting():
     _, derived = calibrate("gesscale", "usl")
-    assert Derived("simulation.capacity.map.law", "power_latency", "usl") in derived
-    assert {one.setting.rpartition(".")[0] for one in derived} == {"simulation.capacity.map"}
+    assert Derived("testbed.capacity.map.law", "power_latency", "usl") in derived
+    assert {one.setting.rpartition(".")[0] for one in derived} == {"testbed.capacity.map"}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_changes_are_those_beyond_rounding(stated, derived, expected):
 def test_what_is_written_is_an_experiment_with_the_derived_settings(tmp_path):
     experiment, _ = calibrate("gesscale", "table")
     write(experiment, tmp_path / "mine.yml")
-    assert load(tmp_path / "mine.yml").simulation == experiment.simulation
+    assert load(tmp_path / "mine.yml").testbed == experiment.testbed
     with pytest.raises(FogscaleError, match=r"mine\.yml exists"):
         write(experiment, tmp_path / "mine.yml")
 

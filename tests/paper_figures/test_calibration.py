@@ -22,14 +22,14 @@ def experiment() -> Experiment:
 
 
 def ladder(experiment: Experiment) -> np.ndarray:
-    law = experiment.simulation.capacity["map"]
+    law = experiment.testbed.capacity["map"]
     delays_ms = calibration.delays_by_replica_ms(experiment)
     return np.array([law.capacity_per_s(n, 1.0, delay) for n, delay in enumerate(delays_ms, start=1)])
 
 
 def test_alpha_and_gamma_of_the_experiment_are_derived(experiment):
-    stated = experiment.simulation.capacity["map"]
-    derived = calibration.calibrated(experiment, {}).simulation.capacity["map"]
+    stated = experiment.testbed.capacity["map"]
+    derived = calibration.calibrated(experiment, {}).testbed.capacity["map"]
     assert derived.alpha_per_s == pytest.approx(stated.alpha_per_s, rel=0.001)
     assert derived.gamma_per_s_per_ms == pytest.approx(stated.gamma_per_s_per_ms, rel=0.0015)
 
@@ -71,22 +71,22 @@ def test_mean_demand_takes_the_first_count_that_suffices():
 
 def test_drawn_parameters_reach_the_experiment_and_what_follows_from_them(experiment):
     drawn = {
-        "simulation.capacity.map.beta": 1.0,
-        "simulation.reconfiguration.duration_s": 100.0,
+        "testbed.capacity.map.beta": 1.0,
+        "testbed.reconfiguration.duration_s": 100.0,
         "calibration.share_of_largest_loss": 0.05,
         "calibration.mean_ideal": 3.0,
     }
     changed = varied_experiment(FOLDER, experiment, None, drawn)
-    assert changed.simulation.capacity["map"].beta == 1.0
-    assert changed.simulation.reconfiguration.range_s == (100.0, 100.0)
+    assert changed.testbed.capacity["map"].beta == 1.0
+    assert changed.testbed.reconfiguration.range_s == (100.0, 100.0)
     rates = calibration.offered_by_minute(experiment)
     assert calibration.mean_demand(ladder(changed), rates) == pytest.approx(3.0, abs=0.01)
 
 
 def test_a_variation_wins_over_drawn_parameters(experiment):
     off = next(v for v in load_published(FOLDER).variations if v.name == "cpu_mechanism_off")
-    drawn = {"simulation.cpu_idle_in_latency_ratio": 0.8}
-    assert varied_experiment(FOLDER, experiment, off, drawn).simulation.cpu_idle_in_latency_ratio == 0.0
+    drawn = {"testbed.cpu_idle_in_latency_ratio": 0.8}
+    assert varied_experiment(FOLDER, experiment, off, drawn).testbed.cpu_idle_in_latency_ratio == 0.0
 
 
 def test_every_assumed_number_has_a_range_around_the_value_used(experiment):

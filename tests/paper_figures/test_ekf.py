@@ -76,7 +76,7 @@ def test_all_runs_last_45_minutes_and_begin_with_one_vm(experiment):
 
 
 def test_there_is_one_query_for_100_images(experiment):
-    kinds = experiment.simulation.kinds
+    kinds = experiment.testbed.kinds
     assert kinds["image"].share / kinds["query"].share == pytest.approx(100)
     assert (kinds["image"].deadline_s, kinds["query"].deadline_s) == (5, 1)
 
@@ -103,7 +103,7 @@ def test_vms_rest_at_the_fewest_below_the_upper_threshold():
 def test_the_capacity_is_in_the_middle_of_those_that_fit_the_published_vm_times(experiment):
     low, high = calibration.scales_that_fit(range(1, calibration.MOST_VMS + 1))
     assert (low, high) == (pytest.approx(15.0, abs=0.05), pytest.approx(16.25, abs=0.1))
-    stated = experiment.simulation.capacity["images"].per_replica_per_s
+    stated = experiment.testbed.capacity["images"].per_replica_per_s
     assert stated == pytest.approx((low + high) / 2, abs=0.05)
 
 
@@ -126,7 +126,7 @@ def test_b_is_what_one_image_more_does_to_three_vms(experiment):
 
 def test_another_law_keeps_the_vm_times_and_has_a_b_of_its_own(experiment):
     changed = calibration.calibrated(experiment, {}, law="usl")
-    law = changed.simulation.capacity["images"]
+    law = changed.testbed.capacity["images"]
     capacity = [law.latency_free_per_s(n, 1.0) for n in range(1, 33)]
     assert capacity[5] == pytest.approx(0.85 * 6 * capacity[0])
     assert calibration.vm_time_s(capacity, "pyramid") == pytest.approx(8000, rel=0.1)

@@ -50,7 +50,7 @@ def stated_model(experiment: Experiment) -> Polynomial:
 
 
 def test_capacity_bursts_and_scale_of_the_experiment_are_derived(experiment, derived):
-    file, found = experiment.simulation, derived.simulation
+    file, found = experiment.testbed, derived.testbed
     assert found.capacity["job"].per_replica_per_s == pytest.approx(
         file.capacity["job"].per_replica_per_s, rel=1e-3
     )
@@ -68,7 +68,7 @@ def test_the_capacity_gives_the_published_taskmanagers(experiment):
 
 
 def test_one_taskmanager_misses_the_sla_at_nine_tenths_of_its_capacity(experiment):
-    capacity_per_s = experiment.simulation.capacity["job"].per_replica_per_s
+    capacity_per_s = experiment.testbed.capacity["job"].per_replica_per_s
     assert calibration.sla_limits_per_s(experiment)[0] == pytest.approx(0.9 * capacity_per_s, rel=1e-3)
 
 
@@ -108,21 +108,21 @@ def test_no_run_has_the_seed_that_the_model_was_learnt_with(experiment):
 
 def test_what_is_drawn_reaches_all_that_follows_from_it(experiment):
     drawn = {
-        "simulation.capacity.job.contention": 0.1,
+        "testbed.capacity.job.contention": 0.1,
         "calibration.sla_share": 0.85,
         "calibration.metric_window_s": 20.4,
         "calibration.fault_speed_factor": 0.6,
         "calibration.fault_for_s": 300.2,
     }
     found = varied_experiment(FOLDER, experiment, None, drawn)
-    capacity = found.simulation.capacity["job"]
+    capacity = found.testbed.capacity["job"]
     assert capacity.contention == 0.1
     assert calibration.sla_limits_per_s(found)[0] == pytest.approx(
         0.85 * capacity.per_replica_per_s, rel=1e-3
     )
-    assert found.simulation.metric_window_s == 20.0
+    assert found.testbed.metric_window_s == 20.0
     (run,) = runs_of(scenarios_of(found)["worldcup"], ["proactive"], [1])
-    assert {(fault.speed_factor, fault.for_s) for fault in run.simulation.faults} == {(0.6, 300.0)}
+    assert {(fault.speed_factor, fault.for_s) for fault in run.testbed.faults} == {(0.6, 300.0)}
     assert stated_model(found) != stated_model(experiment)
 
 
@@ -146,7 +146,7 @@ def test_a_pre_trained_model_knows_all_that_was_explored(experiment):
 def test_only_the_proactive_run_has_the_slowdown_unless_asked_for_both(experiment):
     def faults(of: Experiment, scenario: str, policy: str) -> int:
         (run,) = runs_of(scenarios_of(of)[scenario], [policy], [1])
-        return len(run.simulation.faults)
+        return len(run.testbed.faults)
 
     assert faults(experiment, "worldcup", "proactive") == 6
     assert faults(experiment, "worldcup", "reactive") == 0

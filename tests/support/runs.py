@@ -75,7 +75,8 @@ def run_values(policy: str, workload: Path, **changes: Any) -> dict[str, Any]:
         "start": {"map": 2},
         "pins": {"source": ["services"], "sink": ["services"]},
         "measured_operator": "map",
-        "simulation": {
+        "testbed": {
+            "kind": "simulated",
             "capacity": {
                 "source": {"law": "linear", "per_replica_per_s": 1000},
                 "map": {"law": "linear", "per_replica_per_s": 100},

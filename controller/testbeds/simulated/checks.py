@@ -19,7 +19,7 @@ def check_job(topology: Topology, simulation: Simulation, inputs: Mapping[str, N
     operators = [operator.name for operator in topology.operators]
     for name in operators:
         if name not in simulation.capacity:
-            raise FogscaleError(f"simulation.capacity has no law for operator '{name}': add one")
+            raise FogscaleError(f"testbed.capacity has no law for operator '{name}': add one")
     variable = [
         name
         for scv in (simulation.arrival_scv, simulation.service_scv)
@@ -35,7 +35,7 @@ def check_job(topology: Topology, simulation: Simulation, inputs: Mapping[str, N
     nodes = [node.name for node in topology.nodes]
     for fault in simulation.faults:
         if isinstance(fault, (NodeLoss, Straggler)) and fault.node not in nodes:
-            raise FogscaleError(f"simulation.faults: {unknown('node', fault.node, nodes)}")
+            raise FogscaleError(f"testbed.faults: {unknown('node', fault.node, nodes)}")
 
 
 def objection(plan: Plan, topology: Topology) -> str:

@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from controller.testbeds import TestbedSettings
 from controller.testbeds.simulated.capacity import CapacityLaw
 from controller.testbeds.simulated.faults import Fault
+from fogscale.errors import FogscaleError
 from fogscale.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of
 
 Style = Literal["restart", "in_place", "boot", "pause", "instant"]
@@ -121,7 +123,8 @@ def scv_of(variability: Variability, operator: str) -> float:
     return variability.get(operator, 1.0) if isinstance(variability, dict) else variability
 
 
-class Simulation(Settings):
+class Simulation(TestbedSettings):
+    kind: Literal["simulated"] = "simulated"
     capacity: dict[str, CapacityLaw]  # per operator
     reconfiguration: Reconfiguration
     buffering: Literal["back_pressure", "queues"] = "back_pressure"
@@ -158,3 +161,12 @@ class Simulation(Settings):
             if abs(steps - round(steps)) > 1e-9 or steps < 1:
                 raise ValueError(f"{name} must be a multiple of step_s ({self.step_s:g} s)")
         return self
+
+
+def simulation_of(testbed: TestbedSettings) -> Simulation:
+    """For what makes sense of a simulated testbed only."""
+    if not isinstance(testbed, Simulation):
+        raise FogscaleError(
+            f"this needs an experiment on the simulated testbed, not '{testbed.kind}': set testbed.kind"
+        )
+    return testbed

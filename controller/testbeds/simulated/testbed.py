@@ -46,7 +46,7 @@ from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.standby import kept_idle, nodes_for_more, nodes_of
 from fogscale.errors import FogscaleError
 
-_OFFERS = frozenset(Capability) - {Capability.MEMORY, Capability.INSTANT_RESCALE}
+DEPENDS_ON_SETTINGS = frozenset({Capability.MEMORY, Capability.INSTANT_RESCALE})
 
 
 class _Seen(NamedTuple):
@@ -108,7 +108,7 @@ class SimulatedTestbed:
 
     @property
     def offers(self) -> Capabilities:
-        offers = set(_OFFERS)
+        offers = set(Capability) - DEPENDS_ON_SETTINGS
         if self._simulation.reconfiguration.style == "instant":
             offers.add(Capability.INSTANT_RESCALE)
         scaled = [operator.name for operator in self._whole_topology.operators if operator.scalable]

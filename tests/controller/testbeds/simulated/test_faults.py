@@ -201,7 +201,7 @@ def test_a_fault_may_strike_from_the_start():
 @pytest.mark.parametrize("fault", ["node_loss", "straggler"])
 def test_a_fault_of_an_unknown_node_is_refused(fault):
     more = {"speed_factor": 0.5} if fault == "straggler" else {}
-    with pytest.raises(FogscaleError, match=r"simulation\.faults: unknown node 'fgo2': did you mean fog2\?"):
+    with pytest.raises(FogscaleError, match=r"testbed\.faults: unknown node 'fgo2': did you mean fog2\?"):
         struck(fault, at_s=60, node="fgo2", **more)
 
 

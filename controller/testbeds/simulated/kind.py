@@ -1,0 +1,80 @@
+"""The simulated testbed as a kind: arrivals drawn beforehand, and a ladder from the laws of capacity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.model import Capability, Placement, Topology
+from controller.placement import grown, nearest
+from controller.testbeds import Assignment, Setup, register
+from controller.testbeds.simulated.engine import Engine
+from controller.testbeds.simulated.settings import Simulation
+from controller.testbeds.simulated.testbed import DEPENDS_ON_SETTINGS, SimulatedTestbed
+from fogscale.errors import FogscaleError
+from workloads.replay import arrivals
+
+_NO_LIMIT = 64  # replicas up to which a capacity ladder is worked out where an operator has no n_max
+
+
+@dataclass(frozen=True)
+class SimulatedSetup(Setup):
+    inputs: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)  # records per step, by operator
+
+
+@register("simulated")
+class Simulated:
+    """A model of the job on its nodes: hours take seconds, and the same seed gives the same run."""
+
+    settings = Simulation
+    offers = frozenset(Capability) - DEPENDS_ON_SETTINGS
+    may_offer = DEPENDS_ON_SETTINGS
+
+    def prepare(self, wanted: Assignment, settings: Simulation) -> SimulatedSetup:
+        topology, start = wanted.topology, wanted.start
+        inputs = _arrivals(wanted, settings.step_s)
+        engine = Engine(topology, start, inputs, settings)
+
+        def testbed() -> SimulatedTestbed:
+            rng = np.random.default_rng([wanted.seed, 1])
+            return SimulatedTestbed(topology, start, settings, inputs, rng)
+
+        return SimulatedSetup(
+            testbed=testbed,
+            duration_s=wanted.duration_s,
+            capacity_per_s={
+                name: tuple(_ladder(engine, topology, start, name)) for name in wanted.scaled_operators
+            },
+            facts={
+                "kind_shares": {name: kind.share for name, kind in settings.kinds.items()},
+                "arrivals": blake2b(b"".join(map(bytes, inputs.values())), digest_size=8).hexdigest(),
+            },
+            inputs=inputs,
+        )
+
+
+def _arrivals(wanted: Assignment, step_s: float) -> dict[str, NDArray[np.int64]]:
+    """Records that arrive in each step, by the operator where they enter."""
+    # The same seed gives every policy the same arrivals: policies are compared on one load.
+    rng = np.random.default_rng([wanted.seed, 0])
+    inputs = {
+        operator: arrivals(profile, wanted.replay, step_s, rng) for operator, profile in wanted.inputs.items()
+    }
+    if not any(counts.any() for counts in inputs.values()):
+        raise FogscaleError(f"workload '{wanted.workload_name}' offers no records: raise its scale or speed")
+    return inputs
+
+
+def _ladder(engine: Engine, topology: Topology, start: Placement, name: str) -> Iterator[float]:
+    """What 1, 2, … replicas can do on the nodes nearest to where the run starts."""
+    operator = topology.operator(name)
+    slots = sum(node.slots for node in topology.nodes)
+    others = sum(len(nodes) for other, nodes in start.items() if other != name)
+    most = operator.n_max or (_NO_LIMIT if topology.elastic else slots - others)
+    for replicas in range(1, min(most, slots - others if not topology.elastic else most) + 1):
+        nodes = grown(topology, start, {name: replicas}, nearest)[name]
+        yield engine.capacity_of(operator, nodes)
