@@ -21,6 +21,7 @@ from controller import experiment as experiments
 from controller import policies as policy_registry
 from controller import testbeds as testbed_registry
 from controller.journal import read as read_journal
+from controller.protocol.command import protocol_app
 from controller.recording import JOURNAL
 from controller.replay import differences
 from controller.run import execute, prepare, run_of
@@ -44,6 +45,7 @@ app = typer.Typer(
 app.add_typer(workloads_app, name="workloads")
 app.add_typer(trace_app, name="trace")
 app.add_typer(testbed_app, name="testbed")
+app.add_typer(protocol_app, name="protocol")
 
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over; an earlier journal is set aside.")]
 Workload = Annotated[

@@ -13,7 +13,6 @@ from typing import Literal, NamedTuple
 
 from controller.protocol.decision import Rules, calls_for_action, decide
 from controller.protocol.messages import (
-    ABORT,
     COUNT,
     COUNT_REPLY,
     DELETION,
@@ -32,7 +31,6 @@ from controller.protocol.messages import (
     Gone,
     Message,
     Tick,
-    Timeout,
 )
 
 IDLE, ACTIVE, LEAVING, ENDED = "idle", "active", "leaving", "ended"
@@ -48,10 +46,13 @@ class Variant:
         "by_operator"  # how a sender is known as successor or predecessor
     )
     acks: Literal["per_operation", "one_counter"] = "per_operation"
+    start: Literal["with_leavers", "view_alone"] = (
+        "with_leavers"  # what a new node is told of those who leave
+    )
 
 
 CORRECTED = Variant()
-AS_PRINTED = Variant("all_at_once", "by_view", "one_counter")
+AS_PRINTED = Variant("all_at_once", "by_view", "one_counter", "view_alone")
 
 
 class Operation(NamedTuple):
@@ -61,6 +62,7 @@ class Operation(NamedTuple):
     kind: str
     waiting: Addresses
     children: tuple[Address, ...] = ()
+    leavers: Addresses = NOBODY  # neighbours that left meanwhile, and tell the children so themselves
     downstream: bool = True  # of a deletion: successors were told, too
     missing: int = 0  # acks still to come, for the reading with one counter
 
@@ -154,8 +156,6 @@ def _local(state: State, event: Event, variant: Variant) -> Outcome:
         return _forward(state, event)
     if isinstance(event, Gone):
         return _gone(state, event.peer, variant)
-    if isinstance(event, Timeout):
-        return _timed_out(state, event.operation)
     if state.status != ACTIVE:
         return Outcome(state)  # who leaves, or is not there yet, begins nothing
     if isinstance(event, Duplicate):
@@ -177,11 +177,12 @@ def _begin(state: State, operation: Operation, addresses: Addresses, variant: Va
         operations=(*earlier, operation._replace(missing=len(operation.waiting))),
         operations_begun=operation.number,
     )
-    told = tuple(
-        Message(operation.kind, state.address, peer, operation.number, addresses)
+    told = operation.waiting if operation.kind == DELETION else NOBODY
+    messages = tuple(
+        Message(operation.kind, state.address, peer, operation.number, addresses, told=told)
         for peer in sorted(operation.waiting)
     )
-    return Outcome(state, told)
+    return Outcome(state, messages)
 
 
 def _duplicate(state: State, children: tuple[Address, ...], variant: Variant) -> Outcome:
@@ -232,10 +233,22 @@ def _deletion(state: State, message: Message, variant: Variant, _rules: Rules | 
         return _ignored(state)
     if side is not None and state.is_active:
         state = state._replace(**{side: getattr(state, side) - message.addresses})
+        if state.operations and variant.start == "with_leavers":
+            operations = tuple(_with_leaver(o, message) for o in state.operations)
+            state = state._replace(operations=operations)
     elif side is not None:
         name = f"{side}_to_delete"
         state = state._replace(**{name: getattr(state, name) | message.addresses})
     return Outcome(state, (_answer(message, DELETION_ACK),))
+
+
+def _with_leaver(operation: Operation, deletion: Message) -> Operation:
+    """A leaver that knows the new nodes tells them itself that it leaves, and records of its may be on the
+    way to
+    them until then. So they have to know it, too, or they could end before those arrive."""
+    if operation.kind != DUPLICATION or not deletion.told.issuperset(operation.children):
+        return operation
+    return operation._replace(leavers=operation.leavers | {deletion.sender})
 
 
 def _answer(message: Message, kind: str, number: int = 0) -> Message:
@@ -269,11 +282,15 @@ def _noted(state: State, before: Operation, after: Operation) -> Outcome:
     return Outcome(state._replace(operations=tuple(after if o is before else o for o in state.operations)))
 
 
-def _started(state: State, operation: Operation, kind: str = START) -> Outcome:
+def _started(state: State, operation: Operation) -> Outcome:
     """Algorithm 6: everybody knows the new nodes, so they may start, with the view as it is by now."""
     rest = tuple(each for each in state.operations if each.number != operation.number)
+    succs, preds = state.succs, state.preds
+    if operation.leavers:
+        below = frozenset(p for p in operation.leavers if p.operator > state.address.operator)
+        succs, preds = succs | below, preds | (operation.leavers - below)
     told = tuple(
-        Message(kind, state.address, child, operation.number, succs=state.succs, preds=state.preds)
+        Message(START, state.address, child, operation.number, succs=succs, preds=preds)
         for child in operation.children
     )
     return Outcome(state._replace(operations=rest), told)
@@ -298,11 +315,10 @@ def _settled(outcome: Outcome, variant: Variant) -> Outcome:
 # The new node: Algorithm 7
 
 
-def _start(state: State, message: Message, variant: Variant, _rules: Rules | None) -> Outcome:
+def _start(state: State, message: Message, _variant: Variant, _rules: Rules | None) -> Outcome:
     if state.status != IDLE:
         return _ignored(state)
-    state = _activated(state, message.succs, message.preds)
-    return leave(state, variant) if message.kind == ABORT else Outcome(state)
+    return Outcome(_activated(state, message.succs, message.preds))
 
 
 def _activated(state: State, succs: Addresses, preds: Addresses) -> State:
@@ -363,7 +379,7 @@ def _count_reply(state: State, message: Message, variant: Variant, rules: Rules 
     return leave(state, variant) if decision.leave else Outcome(state, nodes_wanted=decision.duplications)
 
 
-# Beyond the paper: peers that end without a word, operations that take too long
+# Beyond the paper: peers that end without a word
 
 
 def _gone(state: State, peer: Address, variant: Variant) -> Outcome:
@@ -376,7 +392,9 @@ def _gone(state: State, peer: Address, variant: Variant) -> Outcome:
         succs_to_add=state.succs_to_add - {peer},
         preds_to_add=state.preds_to_add - {peer},
         gone=state.gone | {peer},
-        operations=tuple(o._replace(waiting=o.waiting - {peer}) for o in state.operations),
+        operations=tuple(
+            o._replace(waiting=o.waiting - {peer}, leavers=o.leavers - {peer}) for o in state.operations
+        ),
     )
     if was_orphaned:
         return leave(_activated(state, state.succs, state.preds), variant)
@@ -392,16 +410,6 @@ def _each_started(state: State, operations: Iterable[Operation]) -> Outcome:
     return Outcome(state, messages)
 
 
-def _timed_out(state: State, number: int) -> Outcome:
-    """A duplication that takes too long is given up: its nodes start only to leave in good order. A deletion
-    goes on
-    waiting: half of the neighbours have forgotten the instance already."""
-    for operation in state.operations:
-        if operation.number == number and operation.kind == DUPLICATION:
-            return _started(state, operation, ABORT)
-    return Outcome(state)
-
-
 _Handler = Callable[[State, Message, Variant, Rules | None], Outcome]
 _HANDLERS: dict[str, _Handler] = {
     DUPLICATION: _duplication,
@@ -409,7 +417,6 @@ _HANDLERS: dict[str, _Handler] = {
     START: _start,
     DELETION: _deletion,
     DELETION_ACK: _ack,
-    ABORT: _start,
     COUNT: _count,
     COUNT_REPLY: _count_reply,
     RECORD: _record,

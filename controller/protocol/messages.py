@@ -11,13 +11,12 @@ DUPLICATION_ACK = "duplication_ack"
 START = "start"
 DELETION = "deletion"
 DELETION_ACK = "deletion_ack"
-ABORT = "abort"  # beyond the paper: start, and leave at once, since the duplication took too long
 COUNT = "count"  # asks a predecessor for n_t (§4.1.1); counted apart
 COUNT_REPLY = "count_reply"
 RECORD = "record"
 
 SCALING_KINDS = (DUPLICATION, DUPLICATION_ACK, START, DELETION, DELETION_ACK)  # what the paper counts
-KINDS = (*SCALING_KINDS, ABORT, COUNT, COUNT_REPLY, RECORD)
+KINDS = (*SCALING_KINDS, COUNT, COUNT_REPLY, RECORD)
 
 
 class Address(NamedTuple):
@@ -48,6 +47,7 @@ class Message(NamedTuple):
     addresses: Addresses = NOBODY  # the new instances, or the leaving one
     succs: Addresses = NOBODY  # of a start: the new instance's neighbours
     preds: Addresses = NOBODY
+    told: Addresses = NOBODY  # of a deletion: everybody who gets it
     number: int = 0  # of a record: its number; of a count reply: n_t
 
 
@@ -75,16 +75,10 @@ class Tick(NamedTuple):
     draw: float
 
 
-class Timeout(NamedTuple):
-    """Beyond the paper: an own operation has waited too long."""
-
-    operation: int
-
-
 class Gone(NamedTuple):
     """Beyond the paper: the testbed's word that a peer has ended without saying so."""
 
     peer: Address
 
 
-Event = Message | Duplicate | Delete | Forward | Tick | Timeout | Gone
+Event = Message | Duplicate | Delete | Forward | Tick | Gone

@@ -14,7 +14,6 @@ from controller.protocol.messages import (
     Gone,
     Message,
     Tick,
-    Timeout,
 )
 
 A1, A2 = Address(0, "1"), Address(0, "2")
@@ -202,15 +201,16 @@ def test_a_node_whose_parent_is_gone_before_its_start_leaves_in_good_order():
     assert sent(outcome) == [("deletion", A1), ("deletion", A2)]
 
 
-def test_a_duplication_that_takes_too_long_is_given_up():
+def test_a_new_node_is_told_of_a_leaver_that_knows_it_and_not_of_one_that_does_not():
     state = step(agents()[B2], Duplicate((NEW,))).state
-    outcome = step(state, Timeout(1))
-    assert sent(outcome) == [("abort", NEW)]
-    assert outcome.state.operations == ()
-    child = step(child_of(agents()[B2], NEW), outcome.messages[0])
-    assert (child.state.status, sent(child)) == ("leaving", [("deletion", A1), ("deletion", A2)])
-    leaving = step(agents()[B2], Delete()).state
-    assert step(leaving, Timeout(1)).state == leaving
+    state, _ = acks(state, "duplication_ack", [A2])
+    knows = Message("deletion", A2, B2, 2, frozenset({A2}), told=frozenset({B1, B2, NEW}))
+    does_not = Message("deletion", C1, B2, 2, frozenset({C1}), told=frozenset({B1, B2}))
+    for deletion in (knows, does_not):
+        state = step(state, deletion).state
+    assert state.preds == {A1}
+    _, messages = acks(state, "duplication_ack", [A1, C1])
+    assert (messages[0].preds, messages[0].succs) == ({A1, A2}, set())
 
 
 def test_the_only_operator_of_a_chain_has_the_input_to_wait_for_and_nobody_else():

@@ -1,0 +1,145 @@
+"""The commands about the decentralized protocol: explore it, play schedules at random, replay one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from controller.protocol import chart
+from controller.protocol.explorer import Counterexample, Result, explore, shortest
+from controller.protocol.faults import FAULTS, PRINTED, as_printed, with_fault
+from controller.protocol.scenarios import ALL, FAILURES, LARGE, SMALL, drawn
+from controller.protocol.schedule import played_at_random
+from controller.protocol.world import Scenario
+from fogscale.console import Json, out
+from fogscale.errors import FogscaleError, unknown
+
+protocol_app = typer.Typer(
+    help="The decentralized protocol: explored, played at random.", no_args_is_help=True
+)
+
+GROUPS = {"small": SMALL, "large": LARGE, "failures": FAILURES}
+Svg = Annotated[Path | None, typer.Option(help="Write the chart of what is wrong into this SVG.")]
+
+
+@protocol_app.command("explore")
+def explore_command(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Scenarios, or small, large, failures; default: small.")
+    ] = None,
+    fault: Annotated[
+        str | None, typer.Option(help="Put this fault in, or 'all', one after the other.")
+    ] = None,
+    printed: Annotated[
+        str | None, typer.Option(help="Use this printed reading of the paper, or 'all', one after the other.")
+    ] = None,
+    fifo: Annotated[bool, typer.Option(help="Channels keep their order.")] = True,
+    symmetry: Annotated[bool, typer.Option(help="Interchangeable instances count once.")] = True,
+    partial_order: Annotated[bool, typer.Option(help="Orders that make no difference count once.")] = True,
+    max_s: Annotated[float, typer.Option(min=0.0, help="Stop a scenario after so many seconds.")] = 600.0,
+    svg: Svg = None,
+    as_json: Json = False,
+) -> None:
+    """Enumerate all interleavings of small pipelines; show the shortest way to anything wrong as a chart."""
+    rows = []
+    for scenario in _chosen(names or ["small"], fault, printed, fifo):
+        result = explore(scenario, symmetry, partial_order, max_seconds=max_s)
+        rows.append(_row(result))
+        if not as_json:
+            out.print(_line(rows[-1]), highlight=False, soft_wrap=True)
+        if result.counterexample is not None:
+            _show(shortest(scenario) or result.counterexample, svg, as_json)
+    if as_json:
+        print(json.dumps(rows))
+
+
+@protocol_app.command("play")
+def play(
+    instances: Annotated[str, typer.Argument(help="Instances per operator, such as 7-7-7-7-7.")] = "3-3-3",
+    schedules: Annotated[int, typer.Option(min=1, help="How many schedules to draw.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="The first one's seed; the next ones count up.")] = 0,
+    svg: Svg = None,
+    as_json: Json = False,
+) -> None:
+    """Play random schedules of random scenarios; one seed and --schedules 1 replays what was found."""
+    sizes = _sizes(instances)
+    began, events = perf_counter(), 0
+    for number in range(seed, seed + schedules):
+        scenario = drawn(sizes, number)
+        played = played_at_random(scenario, number)
+        events += len(played.actions)
+        if played.problems:
+            _show(Counterexample(scenario, played.actions, played.problems), svg, as_json)
+            raise FogscaleError(f"seed {number} breaks the protocol: {played.problems[0]}")
+    row = {"schedules": schedules, "events": events, "seconds": round(perf_counter() - began, 2)}
+    if as_json:
+        print(json.dumps(row))
+    else:
+        out.print(f"{schedules} schedules of {instances}, {events} events, {row['seconds']} s: nothing wrong")
+
+
+def _sizes(instances: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(part) for part in instances.split("-"))
+    except ValueError:
+        sizes = ()
+    if not sizes or min(sizes) < 1:
+        raise FogscaleError(f"'{instances}' is no pipeline: write the instances per operator, such as 3-3-3")
+    return sizes
+
+
+def _chosen(names: list[str], fault: str | None, printed: str | None, fifo: bool) -> list[Scenario]:
+    if fault is not None:
+        known = _among("fault", fault, FAULTS)
+        return [with_fault(name) for name in known]
+    if printed is not None:
+        known = _among("reading", printed, PRINTED)
+        return [as_printed(name) for name in known]
+    scenarios: list[Scenario] = []
+    for name in names:
+        if name not in ALL and name not in GROUPS:
+            raise FogscaleError(unknown("scenario", name, [*GROUPS, *ALL]))
+        scenarios += GROUPS[name].values() if name in GROUPS else [ALL[name]]
+    return scenarios if fifo else [replace(scenario, fifo=False) for scenario in scenarios]
+
+
+def _among(kind: str, name: str, known: dict[str, Any]) -> list[str]:
+    if name != "all" and name not in known:
+        raise FogscaleError(unknown(kind, name, ["all", *known]))
+    return list(known) if name == "all" else [name]
+
+
+def _row(result: Result) -> dict[str, Any]:
+    found = result.counterexample
+    return {
+        "scenario": result.scenario.name,
+        "instances": "-".join(map(str, result.scenario.instances)),
+        "states": result.states,
+        "transitions": result.transitions,
+        "ends": len(result.quiet),
+        "seconds": round(result.seconds, 2),
+        "complete": result.complete and found is None,
+        "problems": list(found.problems) if found else [],
+    }
+
+
+def _line(row: dict[str, Any]) -> str:
+    verdict = (
+        row["problems"][0] if row["problems"] else "holds" if row["complete"] else "holds so far: out of time"
+    )
+    return (
+        f"{row['scenario']:<42}{row['instances']:>7}{row['states']:>10} states{row['transitions']:>10} events"
+        f"{row['ends']:>5} ends{row['seconds']:>9.2f} s  {verdict}"
+    )
+
+
+def _show(found: Counterexample, svg: Path | None, as_json: bool) -> None:
+    if not as_json:
+        print(chart.as_text(*found))
+    if svg is not None:
+        svg.write_text(chart.as_svg(*found), encoding="utf-8")

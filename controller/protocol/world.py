@@ -1,0 +1,261 @@
+"""A small pipeline with its channels, as one value: which events can happen next, what they change, what is
+wrong.
+
+Decisions are not drawn here but planned (`Act`): each happens at any moment the schedule likes. Records never
+influence the protocol, so one record on every possible way stands for all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, NamedTuple
+
+from controller.protocol.agent import (
+    ACTIVE,
+    CORRECTED,
+    ENDED,
+    IDLE,
+    LEAVING,
+    Outcome,
+    State,
+    Variant,
+    child_of,
+    pipeline,
+    step,
+)
+from controller.protocol.messages import (
+    RECORD,
+    Address,
+    Delete,
+    Duplicate,
+    Event,
+    Forward,
+    Gone,
+    Message,
+)
+
+VANISHED = "vanished"  # ended without a word: the world's knowledge, never an agent's
+Step = Callable[[State, Event], Outcome]
+Fault = Callable[[Step], Step]
+
+
+class Act(NamedTuple):
+    """Something that an agent does once, at any moment after its earlier acts."""
+
+    agent: Address
+    kind: Literal["duplicate", "delete", "vanish"]
+    children: int = 1
+
+
+class Vanish(NamedTuple):
+    """The agent's process ends on the spot."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    instances: tuple[int, ...]
+    acts: tuple[Act, ...]
+    records: int = 1
+    fifo: bool = True
+    variant: Variant = CORRECTED
+    fault: Fault | None = field(default=None, compare=False)
+
+    @property
+    def step(self) -> Step:
+        plain: Step = partial(step, variant=self.variant)
+        return plain if self.fault is None else self.fault(plain)
+
+    @property
+    def has_failures(self) -> bool:
+        return any(act.kind == "vanish" for act in self.acts)
+
+    def acts_of(self, agent: Address) -> tuple[Act, ...]:
+        return tuple(act for act in self.acts if act.agent == agent)
+
+
+class Action(NamedTuple):
+    """An event at an agent; a message is taken from its channel."""
+
+    agent: Address
+    event: Event | Vanish
+
+
+Channels = Mapping[tuple[Address, Address], tuple[Message, ...]]
+
+
+class World(NamedTuple):
+    states: Mapping[Address, State]
+    channels: Channels  # only those that hold a message
+    acts_done: Mapping[Address, int]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal worlds have equal keys, however they came about."""
+        return (
+            frozenset(self.states.items()),
+            frozenset(self.channels.items()),
+            frozenset(self.acts_done.items()),
+        )
+
+
+def beginning(scenario: Scenario) -> World:
+    return World(pipeline(scenario.instances, tuple(range(scenario.records))), {}, {})
+
+
+def enabled(world: World, scenario: Scenario) -> list[Action]:
+    """All that can happen next, in an order that depends on nothing but the world."""
+    actions = [
+        Action(receiver, message)
+        for (_, receiver), channel in sorted(world.channels.items())
+        for message in (channel[:1] if scenario.fifo else dict.fromkeys(channel))
+    ]
+    ended = {a for a, s in world.states.items() if s.status in (VANISHED, ENDED)}
+    vanished = any(s.status == VANISHED for s in world.states.values())
+    for address in sorted(world.states):
+        state = world.states[address]
+        if address in ended:
+            continue
+        left = scenario.acts_of(address)[world.acts_done.get(address, 0) :]
+        events = [*moves(state), *(planned(state, left[0]) if left else ())]
+        if vanished:
+            events += [Gone(peer) for peer in sorted(known_to(state) & ended)]
+        actions += [Action(address, event) for event in events]
+    return actions
+
+
+def moves(state: State) -> Iterator[Event]:
+    """What an agent can do by itself, apart from planned acts: process the next record."""
+    if state.queue and state.is_active:
+        if state.is_last:
+            yield Forward(None)
+        yield from map(Forward, sorted(state.succs))
+
+
+def planned(state: State, act: Act) -> Iterator[Event | Vanish]:
+    """The event of an act, if its moment can be now."""
+    if act.kind == "vanish" and (state.status != IDLE or state.parent is not None):
+        yield Vanish()
+    elif state.status == ACTIVE and act.kind == "delete":
+        yield Delete()
+    elif state.status == ACTIVE and act.kind == "duplicate":
+        yield Duplicate(next_children(state, act.children))
+
+
+def next_children(state: State, count: int) -> tuple[Address, ...]:
+    """Names for new nodes; an operation's number makes them unique."""
+    first = 10 * state.operations_begun
+    return tuple(state.address.child(first + i + 1) for i in range(count))
+
+
+def known_to(state: State) -> frozenset[Address]:
+    """Every peer that an agent still counts on, except for those it knows to be gone."""
+    known = state.succs | state.preds | state.succs_to_add | state.preds_to_add
+    for operation in state.operations:
+        known |= operation.waiting | frozenset(operation.children)
+    if state.status == IDLE and state.parent is not None:
+        known |= {state.parent}
+    return known - state.gone
+
+
+def perform(world: World, action: Action, scenario: Scenario) -> tuple[World, list[str]]:
+    """The world after an action, and what the action itself shows to be wrong."""
+    agent, event = action
+    states, channels, done = dict(world.states), dict(world.channels), dict(world.acts_done)
+    state = states[agent]
+    problems: list[str] = []
+    if isinstance(event, Message):
+        _take(channels, event)
+        problems = [] if scenario.has_failures else wrong_delivery(state, event)
+        if state.status == VANISHED:
+            return World(states, channels, done), problems
+    elif isinstance(event, Duplicate | Delete | Vanish):
+        done[agent] = done.get(agent, 0) + 1
+    elif isinstance(event, Gone):
+        channels.pop((event.peer, agent), None)
+    if isinstance(event, Vanish):
+        states[agent] = state._replace(status=VANISHED)
+        return World(states, channels, done), problems
+    if isinstance(event, Duplicate):
+        states.update({child: child_of(state, child) for child in event.children})
+    outcome = scenario.step(state, event)
+    states[agent] = outcome.state
+    for message in outcome.messages:
+        pair = (message.sender, message.receiver)
+        channels[pair] = (*channels.get(pair, ()), message)
+    return World(states, channels, done), problems
+
+
+def _take(channels: dict[tuple[Address, Address], tuple[Message, ...]], message: Message) -> None:
+    pair = (message.sender, message.receiver)
+    rest = list(channels[pair])
+    rest.remove(message)
+    if rest:
+        channels[pair] = tuple(rest)
+    else:
+        del channels[pair]
+
+
+# What must hold. Each check looks at one delivery, or at a world where nothing can happen any more: so
+# orders that
+# differ only in events of different agents cannot change a verdict, which the explorer relies on.
+
+
+def wrong_delivery(state: State, message: Message) -> list[str]:
+    if message.kind != RECORD:
+        return []
+    if state.status == ENDED:
+        return [f"{message.sender} sent a record to {state.address}, which has terminated"]
+    if state.is_active and message.sender not in state.preds | state.gone:
+        return [
+            f"{state.address} got a record from {message.sender}, which it does not know as a predecessor"
+        ]
+    return []
+
+
+def wrong_when_quiet(states: Mapping[Address, State], scenario: Scenario) -> list[str]:
+    """Everything that is wrong where no event is left."""
+    born = [s for s in states.values() if s.status != IDLE or s.parent is not None]
+    live = [s for s in born if s.status not in (ENDED, VANISHED)]
+    problems = [
+        f"quiet is not reached: {_waits(s)}" for s in live if s.operations or s.status in (IDLE, LEAVING)
+    ]
+    problems += [
+        f"operator {operator} has no instance left"
+        for operator in range(len(scenario.instances))
+        if not any(s.address.operator == operator and s.is_active for s in live)
+    ]
+    if not problems:
+        problems = [wrong for state in live for wrong in _wrong_views(state, live)]
+    return problems + list(_wrong_records(born, scenario))
+
+
+def _waits(state: State) -> str:
+    if state.status == IDLE:
+        return f"{state.address} never got its start"
+    peers = sorted({peer for operation in state.operations for peer in operation.waiting})
+    return f"{state.address} still waits for {', '.join(map(str, peers)) or 'its queue'}"
+
+
+def _wrong_views(state: State, live: list[State]) -> Iterator[str]:
+    for side, seen, step_down in (("successors", state.succs, 1), ("predecessors", state.preds, -1)):
+        there = {s.address for s in live if s.address.operator == state.address.operator + step_down}
+        for peer in sorted(there - seen):
+            yield f"{state.address} does not have {peer} among its {side}"
+        for peer in sorted(seen - there):
+            yield f"{state.address} has {peer} among its {side}, which has terminated"
+
+
+def _wrong_records(born: list[State], scenario: Scenario) -> Iterator[str]:
+    """Each record is processed once. A process that vanishes may take records along: those are not asked
+    for."""
+    if scenario.has_failures:
+        return
+    consumed = Counter(record for state in born for record in state.consumed)
+    for record in range(scenario.records):
+        if consumed[record] == 0:
+            yield f"record {record} was lost"
+        elif consumed[record] > 1:
+            yield f"record {record} was processed {consumed[record]} times"

@@ -1,0 +1,52 @@
+"""The commands, as a user types them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fogscale import cli
+from fogscale.errors import FogscaleError
+
+
+def run(*arguments):
+    cli.app([*arguments], standalone_mode=False)
+
+
+def test_explore_prints_a_row_per_scenario(capsys):
+    run("protocol", "explore", "duplicate", "delete", "--json")
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["scenario"], row["complete"], row["problems"]) for row in rows] == [
+        ("duplicate", True, []),
+        ("delete", True, []),
+    ]
+    assert all(row["states"] > 10 and row["ends"] >= 1 for row in rows)
+
+
+def test_explore_shows_what_a_printed_reading_breaks(capsys, tmp_path):
+    run("protocol", "explore", "--printed", "by_view", "--svg", str(tmp_path / "chart.svg"))
+    text = capsys.readouterr().out
+    assert "duplicates: O1,1.1" in text
+    assert "=> " in text
+    assert (tmp_path / "chart.svg").read_text().startswith("<svg")
+
+
+def test_play_counts_schedules(capsys):
+    run("protocol", "play", "2-2", "--schedules", "5", "--json")
+    assert json.loads(capsys.readouterr().out)["schedules"] == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("explore", "duplicat"), "did you mean duplicate"),
+        (("explore", "--fault", "lost_akc"), "did you mean lost_ack"),
+        (("explore", "--printed", "x"), "unknown reading 'x'"),
+        (("play", "3-0"), "write the instances per operator"),
+        (("play", "three"), "write the instances per operator"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(arguments, words):
+    with pytest.raises(FogscaleError, match=words):
+        run("protocol", *arguments)
