@@ -33,12 +33,14 @@ def analyze(
     title: str | None = None,
     only: Sequence[str] | None = None,
 ) -> Analysis:
-    """Analyses all runs under a folder, and leaves Parquet, metrics.{csv,md,tex} and report.html in it.
+    """Analyses all runs under a folder, and leaves Parquet, metrics.{csv,md,tex}, pairs.csv
+    and report.html in it.
 
     `published` holds printed values by policy and metric, to be shown beside ours; `only` names the runs that
     count (experiment/policy/workload/seed) where the folder may hold others.
     """
     from analysis.report import write_report  # here, so that Spark starts before matplotlib is loaded
+    from analysis.standing import pairs
     from analysis.tables import write_tables
 
     write_parquet(read_journals(spark, str(folder)), f"{folder}/{PARQUET}")
@@ -49,6 +51,7 @@ def analyze(
     shown = first_runs(metrics)
     samples, decisions = _details(tables, shown)
     write_tables(metrics.drop(columns="variation"), folder / "metrics", caption="Metrics by run")
+    pairs(metrics).to_csv(folder / "pairs.csv", index=False)
     report = write_report(
         folder=folder,
         title=title or _title(metrics),

@@ -14,13 +14,13 @@ from jinja2 import Environment, FileSystemLoader
 
 from analysis.metrics.labels import Label, measured
 from analysis.plotting import POLICY_COLOUR, ink, inked, svg
+from analysis.standing import RULE, SIGNIFICANT, Standing, headline, p_text, standings
 from analysis.statistics import Comparison, compare, estimate
 from analysis.timeline import timeline
 
 Published = Mapping[str, Mapping[str, float]]
 """Policy -> metric -> the value printed in a paper."""
 
-SIGNIFICANT = 0.05
 _TILES = ("cost", "reconfigurations", "timeshare_u", "timeshare_o", "excess_time", "processed_ratio")
 
 
@@ -39,6 +39,7 @@ class Section:
 
     heading: str
     summary: str
+    standings: Sequence[Standing]  # best first; none for a single policy
     policies: Sequence[tuple[str, str, int]]  # name, colour, runs
     metrics: Sequence[tuple[str, Label]]
     rows: Mapping[str, Mapping[str, Cell]]  # by policy and metric
@@ -89,9 +90,11 @@ def _section(
     run_of = {str(policy): str(run_id) for policy, run_id in first["run_id"].items()}
     columns = measured(metrics)
     counts = metrics["policy"].value_counts()
+    places = standings(metrics)
     return Section(
         heading=heading,
-        summary=_summary(metrics),
+        summary=_summary(metrics, places),
+        standings=places if len(places) > 1 else (),
         policies=[(policy, POLICY_COLOUR[policy], int(counts[policy])) for policy in run_of],
         metrics=columns,
         rows=_metric_rows(metrics, columns, published),
@@ -162,33 +165,21 @@ def _pair_cell(pair: Comparison, label: Label) -> Cell:
     if isnan(pair.p):
         return Cell(main)
     if pair.p >= SIGNIFICANT:
-        return Cell(main, _p_text(pair.p), verdict="unclear")
+        return Cell(main, p_text(pair.p), verdict="unclear")
     is_better = (pair.difference < 0) == label.lower_is_better
-    return Cell(main, _p_text(pair.p), verdict="better" if is_better else "worse")
-
-
-def _p_text(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return Cell(main, p_text(pair.p), verdict="better" if is_better else "worse")
 
 
 def _signed(text: str) -> str:
     return text.replace("-", "−")
 
 
-def _summary(metrics: pd.DataFrame) -> str:
-    """The first thing to know: one run's outcome, or which policy is cheapest and how sure that is."""
-    means = metrics.groupby("policy")["cost"].mean().dropna().sort_values()
+def _summary(metrics: pd.DataFrame, places: Sequence[Standing]) -> str:
+    """The first thing to know: which policy to take, by which rule."""
     runs = len(metrics)
-    if len(means) < 2:
+    if len(places) < 2:
         return "" if runs == 1 else f"Means and 95 % confidence intervals over {runs} runs."
-    cheapest, second = means.index[0], means.index[1]
-    pair = compare(metrics, "cost", a=second, b=cheapest)
-    doubt = ", so perhaps by chance" if pair.p >= SIGNIFICANT else ""
-    sure = "" if isnan(pair.p) else f" ({_p_text(pair.p)}, Welch's t-test{doubt})"
-    return (
-        f"{cheapest} costs least: {means.iloc[0]:,.0f} replica-minutes, {abs(100 * pair.relative):.1f} % "
-        f"less than {second}{sure}. {runs} runs of {len(means)} policies."
-    )
+    return f"{headline(metrics, places)} {runs} runs of {len(places)} policies. {RULE}"
 
 
 def _warnings(metrics: pd.DataFrame) -> Iterator[str]:

@@ -10,12 +10,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.resources import files
-from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from controller import experiment as experiments
 from controller import policies as policy_registry
@@ -32,9 +30,6 @@ from paper_figures.command import calibrate, figures, sensitivity
 from workloads.command import workloads_app
 from workloads.importing.command import trace_app
 from workloads.producer.command import audit, produce
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 app = typer.Typer(
     help="Compares autoscalers for stream processing in the fog.",
@@ -234,43 +229,15 @@ def _analyze(
 
         only = None if runs is None else [run.id for run in runs]
         report, metrics = analyze(folder, spark, published, only=only)
+    from fogscale.comparison import comparison
+
     if as_json:
         print(json.dumps({"report": str(report), "metrics": json.loads(metrics.to_json(orient="records"))}))
         return
-    for workload, rows in metrics.groupby("workload"):
+    for (_, workload), rows in metrics.groupby(["experiment", "workload"]):
         out.print(f"[bold]{workload}[/bold]", highlight=False)
-        _show_metrics(rows, published or {})
+        out.print(comparison(rows, published or {}, out.width), highlight=False)
     out.print(f"report: {report}", highlight=False, soft_wrap=True)
-
-
-def _show_metrics(metrics: pd.DataFrame, published: dict[str, dict[str, float]]) -> None:
-    """Means over seeds, the printed values beside them, and for pairs of policies whether they differ."""
-    from analysis.metrics.labels import measured
-    from analysis.statistics import compare as compared
-
-    policies = list(metrics["policy"].unique())
-    table = Table(box=None, header_style="bold")
-    table.add_column("metric", no_wrap=True)
-    for policy in policies:
-        table.add_column(policy, justify="right")
-        if policy in published:
-            table.add_column("published", justify="right", style="dim")
-    pairs = list(combinations(policies, 2)) if len(set(metrics["seed"])) > 1 else []
-    for a, b in pairs:
-        table.add_column(f"p ({a} ≠ {b})", justify="right")
-    in_the_paper = {name for row in published.values() for name in row}
-    for name, label in measured(metrics):
-        if in_the_paper and name not in in_the_paper:
-            continue
-        row = [f"{label.name} ({label.unit})" if label.unit else label.name]
-        for policy in policies:
-            row.append(label.text(metrics.loc[metrics["policy"] == policy, name].mean()))
-            if policy in published:
-                printed = published[policy].get(name)
-                row.append("" if printed is None else label.text(printed))
-        row += [f"{compared(metrics, name, a, b).p:.2g}" for a, b in pairs]
-        table.add_row(*row)
-    out.print(table)
 
 
 @app.command("replay")

@@ -131,7 +131,11 @@ def test_a_comparison_tests_every_pair(tmp_path, short_csv):
         tmp_path,
     )
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "p (static ≠" in " ".join(ran.stdout.split())
+    assert "Rule: service first" in ran.stdout
+    assert "…" not in ran.stdout  # nothing cut off where nobody says how wide the terminal is
+    (pairs,) = tmp_path.rglob("pairs.csv")
+    rows = pairs.read_text().splitlines()
+    assert any(",cost,static,thr_nlaware," in row for row in rows)
     assert "report.html" in ran.stdout.replace("\n", "")
 
 
