@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from analysis.plotting import COLUMN_WIDTH_IN, POLICY_COLOUR
 from controller.experiment import load as load_experiment
-from controller.testbeds.simulated.measure import Readers
+from controller.testbeds.simulated.measure import Draws, Readers
 from controller.testbeds.simulated.settings import Noise, simulation_of
 
 RUNS, READINGS = 20, 120
@@ -38,7 +38,7 @@ def load(_tables: Path) -> pd.DataFrame:
 
 def readings(ratio: float, noise: Noise, rng: np.random.Generator) -> np.ndarray:
     """A minute of readings, by the simulated testbed's own gauge."""
-    readers = Readers.of(noise, rng, meters=0, gauges=READINGS)
+    readers = Readers.of(noise, Draws(rng, rng), meters=0, gauges=READINGS)
     return np.array([readers.cpu(ratio, factor) for factor in islice(readers.cpu_factor, READINGS)])
 
 

@@ -254,8 +254,9 @@ def main() -> None:
     path = Path(__file__).with_name("experiment.yml")
     experiment = load(path)
     found = calibrated(experiment, {})
-    print(f"testbed.capacity.job: {simulation_of(found.testbed).capacity['job'].model_dump(exclude_none=True)}")
-    print(f"testbed.arrival_scv: {scv_of(simulation_of(found.testbed).arrival_scv, 'job'):.2f}")
+    simulated = simulation_of(found.testbed)
+    print(f"testbed.capacity.job: {simulated.capacity['job'].model_dump(exclude_none=True)}")
+    print(f"testbed.arrival_scv: {scv_of(simulated.arrival_scv, 'job'):.2f}")
     print(f"scenarios.worldcup….scale: {found.scenarios['worldcup'].changes['workload']['scale']:.4f}")
     model = pretrained(experiment)  # with the numbers as they stand in the file, which the runs have
     path.write_text(written(path.read_text(encoding="utf-8"), model), encoding="utf-8")
