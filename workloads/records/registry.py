@@ -10,12 +10,13 @@ from fogscale.errors import FogscaleError, unknown
 from workloads.records.click import Click
 from workloads.records.debs_route import DebsRoute
 from workloads.records.format import Records
+from workloads.records.image import Image
 from workloads.records.keyed import KeyedRecords
 from workloads.records.taxi_ride import TaxiRide
 from workloads.records.worldcup_request import WorldCupRequest
 
 FORMATS: dict[str, type[KeyedRecords]] = {
-    records.name: records for records in (Click, DebsRoute, TaxiRide, WorldCupRequest)
+    records.name: records for records in (Click, DebsRoute, Image, TaxiRide, WorldCupRequest)
 }
 
 
