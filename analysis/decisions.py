@@ -9,16 +9,43 @@ from analysis.schema import DECISIONS, RECEIPTS, check
 
 
 def decision_log(decisions: DataFrame, receipts: DataFrame) -> DataFrame:
-    """One row per plan: run_id, time_s, change, reason, outcome, downtime_s, message.
+    """One row per plan, and per turn in which something was noted: run_id, time_s, change, reason, notes,
+    planned, outcome, downtime_s, message.
 
     A receipt answers the plan that was asked for at the same time; outcome is null where none came.
     """
-    plans = check(decisions, DECISIONS, "table decisions").where(F.col("placement").isNotNull())
-    asked = plans.select("run_id", "time_s", _change().alias("change"), "reason")
+    is_planned = F.col("placement").isNotNull()
+    told = check(decisions, DECISIONS, "table decisions").where(is_planned | (F.size("notes") > 0))
+    notes = F.transform("notes", _note)
+    asked = told.select(
+        "run_id",
+        "time_s",
+        _change().alias("change"),
+        "reason",
+        notes.alias("notes"),
+        is_planned.alias("planned"),
+    )
     answers = check(receipts, RECEIPTS, "table receipts").select(
         "run_id", F.col("requested_s").alias("time_s"), "outcome", "downtime_s", "message"
     )
     return asked.join(answers, on=["run_id", "time_s"], how="left").orderBy("run_id", "time_s")
+
+
+def _note(note: Column) -> Column:
+    """For example "request: map-1 → map-2 (load 0.9)"."""
+
+    def said(key: Column, value: Column) -> Column:
+        return F.concat(key, F.lit(" "), value)
+
+    between = F.concat_ws(" → ", _unless_empty(note["sender"]), _unless_empty(note["receiver"]))
+    facts = F.array_join(F.transform(F.map_entries(note["data"]), lambda pair: said(pair[0], pair[1])), ", ")
+    in_brackets = F.concat(F.lit("("), _unless_empty(facts), F.lit(")"))
+    details = F.concat_ws(" ", _unless_empty(between), in_brackets)
+    return F.concat_ws(": ", note["kind"], _unless_empty(details))
+
+
+def _unless_empty(text: Column) -> Column:
+    return F.when(text != "", text)
 
 
 def _change() -> Column:

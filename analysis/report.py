@@ -21,6 +21,7 @@ from analysis.timeline import timeline
 Published = Mapping[str, Mapping[str, float]]
 """Policy -> metric -> the value printed in a paper."""
 
+NOTED_TURNS = 200  # without a plan, so many are shown; all are in the table of decisions
 _TILES = ("cost", "reconfigurations", "timeshare_u", "timeshare_o", "excess_time", "processed_ratio")
 
 
@@ -46,7 +47,7 @@ class Section:
     pairs: Mapping[tuple[str, str], Mapping[str, Cell]]  # by policies and metric
     figure: str
     shown: Mapping[str, int]  # policy -> the seed drawn
-    logs: Mapping[str, Sequence[Mapping[str, str]]]  # by policy
+    logs: Mapping[str, Sequence[Mapping[str, Any]]]  # by policy
     warnings: Sequence[str]
 
 
@@ -196,14 +197,19 @@ def _some(names: Iterable[str], most: int = 3) -> str:
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
 
-def _log(decisions: pd.DataFrame, run_id: Any) -> list[dict[str, str]]:
+def _log(decisions: pd.DataFrame, run_id: Any) -> list[dict[str, Any]]:
+    """Every plan, and the first turns in which something was noted without one: a page has an end."""
     rows = decisions[decisions["run_id"] == run_id].sort_values("time_s")
+    planned = rows["planned"].astype(bool)
+    rows = pd.concat([rows[planned], rows[~planned].head(NOTED_TURNS)]).sort_values("time_s")
     return [
         {
             "time": _clock(row.time_s),
-            "change": row.change or "no change",
+            "change": (row.change or "no change") if row.planned else "",
             "reason": row.reason or "",
-            "outcome": _outcome(row),
+            "planned": bool(row.planned),
+            "notes": list(row.notes),
+            "outcome": _outcome(row) if row.planned else "",
             "state": row.outcome if isinstance(row.outcome, str) else "open",
         }
         for row in rows.itertuples()

@@ -51,6 +51,7 @@ _LINE = StructType(
         StructField("plan", _PLAN),
         DECISIONS["waited_s"],
         DECISIONS["estimates"],
+        DECISIONS["notes"],
         StructField("samples", ArrayType(columns_of(Sample))),
         StructField("finished", BooleanType()),
         StructField(_CORRUPT, StringType()),
@@ -162,16 +163,18 @@ def _samples(lines: DataFrame) -> DataFrame:
 
 
 def _decisions(steps: DataFrame) -> DataFrame:
+    none = F.array().cast(DECISIONS["notes"].dataType)
     return steps.select(
         "file",
         "time_s",
         "waited_s",
-        "plan.*",
+        *(f"plan.{name}" for name in _PLAN.names if name != "notes"),
         F.col("observation.placement").alias("running"),
         "observation.requested",
         "observation.operators",
         "observation.lag_records",
         "estimates",
+        F.concat(F.coalesce("plan.notes", none), F.coalesce("notes", none)).alias("notes"),
     )
 
 

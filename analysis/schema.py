@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from controller.model import OperatorMetrics, Placement, Plan, Receipt, Sample
+from controller.model import Note, OperatorMetrics, Placement, Plan, Receipt, Sample
 from controller.recording import RunFacts
 from fogscale.errors import FogscaleError
 
@@ -52,8 +52,8 @@ def column_type(kind: Any) -> DataType:
         return _SIMPLE[kind]
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        (some,) = (part for part in parts if part is not NoneType)
-        return column_type(some)
+        some = [part for part in parts if part is not NoneType]
+        return column_type(some[0]) if len(some) == 1 else _SIMPLE[str]  # of any of them, its text
     if origin is Mapping:
         if parts[1] is Any:
             return _SIMPLE[Any]
@@ -83,13 +83,16 @@ SAMPLES = _table(
 
 DECISIONS = _table(
     {**_RUN, "time_s": float, "waited_s": float},
-    columns_of(Plan),  # what the policy asked for; null where it left things as they were
+    columns_of(
+        Plan, leaving_out=("notes",)
+    ),  # what the policy asked for; null where it left things as they were
     _table({"running": Placement, "requested": Placement}),  # what it saw
     StructType().add(
         "operators", MapType(StringType(), columns_of(OperatorMetrics, leaving_out=("instances",)))
     ),
     _table({"lag_records": float}),
     _table({"estimates": Mapping[str, float]}),  # what the policy's decision rests on, in its own words
+    _table({"notes": tuple[Note, ...]}),  # what it exchanged inside, those of the plan first
 )
 
 RECEIPTS = _table(

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, Protocol, Self
 
 from numpy.random import Generator
 
-from controller.model import Capabilities, Observation, Plan, Sample, Topology
+from controller.model import Capabilities, Note, Observation, Plan, Sample, Topology
 
 
 class Policy(Protocol):
@@ -28,6 +28,8 @@ class Policy(Protocol):
 
     # A policy may also have `estimates: Mapping[str, float]`: the numbers its last decision rests on, such as
     # a filtered load or a predicted rate. They are journalled, so that reports and figures can show them.
+    # It may have `notes: tuple[Note, ...]`: what it exchanged inside during its last decision, whether or not
+    # a plan came of it (a plan may carry notes of its own). They are journalled and shown beside its plans.
 
 
 class Step(NamedTuple):
@@ -38,6 +40,7 @@ class Step(NamedTuple):
     waited_s: float
     samples: tuple[Sample, ...]  # what truly happened until this observation
     estimates: Mapping[str, float] = MappingProxyType({})
+    notes: tuple[Note, ...] = ()  # of the policy, besides those of the plan
 
 
 class Testbed(Protocol):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from numpy.random import Generator
 
 from controller.contract import Policy
-from controller.model import Capabilities, Observation, OperatorMetrics, Plan, Topology
+from controller.model import Capabilities, Instance, Note, Observation, OperatorMetrics, Plan, Topology
 from fogscale.errors import FogscaleError, unknown
 
 
@@ -112,7 +112,7 @@ class Cooldown(Guard):
         plan = super().decide(observation)
         if plan is None or observation.time_s < self._free_from_s:
             return None
-        if dict(plan.placement) == dict(observation.requested):  # it only says something, or wants standby
+        if not plan.changes(observation):  # it only says something, or wants standby
             return plan
         self._free_from_s = observation.time_s + self.seconds
         return plan
@@ -132,9 +132,18 @@ class Bounds(Guard):
         cut = {name: nodes[: max(self.replicas, fewest[name])] for name, nodes in plan.placement.items()}
         if all(len(cut[name]) == len(nodes) for name, nodes in plan.placement.items()):
             return plan
-        if cut == dict(observation.requested):
-            return None
-        return replace(plan, placement=cut, reason=f"{plan.reason}; cut to {self.replicas} replicas")
+        instances = plan.instances
+        if instances is not None:
+            instances = {name: _first_active(some, len(cut[name])) for name, some in instances.items()}
+        reason = f"{plan.reason}; cut to {self.replicas} replicas"
+        cut_plan = replace(plan, placement=cut, reason=reason, instances=instances)
+        return cut_plan if cut_plan.changes(observation) else None
+
+
+def _first_active(instances: tuple[Instance, ...], most: int) -> tuple[Instance, ...]:
+    """At most so many active ones; those that are not active serve nothing and may stay."""
+    active = [each for each in instances if each.active][:most]
+    return tuple(each for each in instances if not each.active or each in active)
 
 
 @dataclass
@@ -161,14 +170,14 @@ GUARDS: dict[str, Callable[[Policy, float], Guard]] = {
 """How an experiment names each guard; the value is its one parameter."""
 
 
-def estimates_of(policy: Policy, time_s: float) -> Mapping[str, float]:
-    """What a policy's decision at a time rests on; nothing where a guard did not even ask it."""
+def told_by(policy: Policy, time_s: float) -> tuple[Mapping[str, float], tuple[Note, ...]]:
+    """What a policy's decision at a time rests on (estimates), and what it exchanged inside (notes); nothing
+    where a guard did not even ask it."""
     while isinstance(policy, Guard):
         if policy.asked_s != time_s:
-            return {}
+            return {}, ()
         policy = policy.policy
-    estimates: Mapping[str, float] = getattr(policy, "estimates", {})
-    return estimates
+    return getattr(policy, "estimates", {}), getattr(policy, "notes", ())
 
 
 def guarded(policy: Policy, guards: dict[str, float]) -> Policy:

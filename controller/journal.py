@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from controller.contract import Step
-from controller.model import Node, Observation, Operator, Plan, Sample, Topology
+from controller.model import Node, Note, Observation, Operator, Plan, Sample, Topology
 from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttScaled, RttUniform
 from controller.recording import FORMAT_VERSION
 from fogscale.errors import FogscaleError
@@ -78,6 +78,7 @@ class _Step(_Record, omit_defaults=True):
     waited_s: float
     samples: tuple[Sample, ...]
     estimates: dict[str, float] = {}
+    notes: tuple[Note, ...] = ()
 
 
 class _End(_Record):
@@ -139,6 +140,7 @@ def _step_record(step: Step) -> _Step:
         waited_s=step.waited_s,
         samples=step.samples,
         estimates={name: value for name, value in step.estimates.items() if isfinite(value)},
+        notes=step.notes,
     )
 
 
@@ -146,7 +148,7 @@ def _step_of(record: _Step, topology: Topology) -> Step:
     seen = record.observation
     values = dict(zip(_Observation.__struct_fields__, _observed(seen), strict=True))
     observation = Observation(topology=topology, **values)
-    return Step(observation, record.plan, record.waited_s, record.samples, record.estimates)
+    return Step(observation, record.plan, record.waited_s, record.samples, record.estimates, record.notes)
 
 
 # Reading

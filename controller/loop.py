@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from controller.contract import Policy, Step, Testbed
-from controller.guards import estimates_of
+from controller.guards import told_by
 from controller.journal import Recorded
 from controller.model import Capabilities, Sample
 from fogscale.errors import FogscaleError
@@ -51,8 +51,7 @@ def run(testbed: Testbed, policy: Policy, log: Log, progress: Progress | None = 
         if plan is not None:
             testbed.apply(plan)
         period_s = policy.period_s
-        estimates = estimates_of(policy, observation.time_s)
-        log.append(Step(observation, plan, period_s, samples, estimates))
+        log.append(Step(observation, plan, period_s, samples, *told_by(policy, observation.time_s)))
         testbed.wait(period_s)
         if progress is not None:
             progress(observation.time_s + period_s)

@@ -13,7 +13,7 @@ from typing import Literal
 Placement = Mapping[str, tuple[str, ...]]
 """Operator -> the node of each of its replicas."""
 
-InstanceState = Literal["requested", "booting", "running", "stopping"]
+InstanceState = Literal["requested", "booting", "running", "inactive", "stopping"]
 Outcome = Literal["done", "failed", "refused", "unchanged"]
 
 
@@ -34,6 +34,7 @@ class Capability(StrEnum):
     NODE_CHOICE = "node_choice"
     OPERATOR_PINNING = "operator_pinning"
     STANDBY = "standby"
+    NAMED_INSTANCES = "named_instances"
     INSTANT_RESCALE = "instant_rescale"
 
 
@@ -132,12 +133,64 @@ class NodeMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class Instance:
+    """One replica with a name of its own. A name is never used again within a run, not even for a successor
+    on the same node. An inactive instance is there, takes a slot and is paid for, but serves nothing."""
+
+    id: str
+    node: str
+    active: bool = True
+
+
+Instances = Mapping[str, tuple[Instance, ...]]
+"""Operator -> its instances, active or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that was exchanged inside a policy: a request, a grant, a message."""
+
+    kind: str
+    sender: str = ""
+    receiver: str = ""
+    data: Mapping[str, str | float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """What a policy wants. The reason is data: it is journalled and shown."""
+    """What a policy wants. The reason is data: it is journalled and shown.
+
+    A policy that thinks in counts gives a placement alone, and the testbed names the instances. One that
+    names them gives all that it wants, `Plan.of_instances(…)`: who is missing leaves, who is new joins, who
+    has another node moves; the placement then is that of the active ones.
+    """
 
     placement: Placement
     standby: int = 0
     reason: str = ""
+    instances: Instances | None = None
+    notes: tuple[Note, ...] = ()  # what led to it; a policy that changes nothing has `notes` of its own
+
+    @classmethod
+    def of_instances(
+        cls, instances: Instances, reason: str = "", notes: tuple[Note, ...] = (), standby: int = 0
+    ) -> Plan:
+        return cls(placement_of(instances), standby, reason, instances, notes)
+
+    def changes(self, observation: Observation) -> bool:
+        """Whether it asks for anything else than what is requested already, be it the same count on the same
+        nodes: one that leaves and one that joins are two."""
+        if self.instances is None:
+            return dict(self.placement) != dict(observation.requested)
+        now = observation.requested_instances
+        return {name: set(some) for name, some in self.instances.items()} != {
+            name: set(some) for name, some in now.items()
+        }
+
+
+def placement_of(instances: Instances) -> dict[str, tuple[str, ...]]:
+    """Where the active ones are: those that serve."""
+    return {name: tuple(each.node for each in some if each.active) for name, some in instances.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +219,8 @@ class Observation:
     standby: tuple[str, ...] = ()  # nodes on which an idle instance is up, ready to be used
     # Operators under reconfiguration, where a testbed reconfigures each on its own; None: the whole job.
     changing: tuple[str, ...] | None = None
+    # What `requested` stands for, with names, inactive ones too; empty where a testbed names none.
+    requested_instances: Instances = field(default_factory=dict)
 
     @property
     def reconfiguring(self) -> bool:

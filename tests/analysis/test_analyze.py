@@ -9,6 +9,10 @@ from analysis.analyze import analyze, first_runs
 from analysis.decisions import decision_log
 from analysis.runs import read_journals
 from analysis.schema import DECISIONS, RECEIPTS
+from controller.contract import Step
+from controller.journal import Journal
+from controller.model import Note, Plan
+from tests.support.jobs import chain, placed, seen
 
 pytestmark = pytest.mark.spark
 
@@ -52,6 +56,24 @@ def test_the_decision_log_joins_plans_with_their_outcomes(spark, tmp_path, journ
     tables = read_journals(spark, str(tmp_path / "results"))
     (row,) = decision_log(tables.decisions, tables.receipts).collect()
     assert (row.time_s, row.change, row.outcome, row.downtime_s) == (0.0, "map 2 → 3", "done", 60.0)
+
+
+def test_the_decision_log_tells_what_was_exchanged_inside_a_policy(spark, tmp_path):
+    named = {"experiment": "demo", "policy": "agents", "workload": "ramp", "seed": 1}
+    journal = Journal.open(tmp_path / "journal.jsonl", named, chain())
+    asked = Note("request", "map-1", "map-2", {"load": 0.5, "step": "up"})
+    plan = Plan(placed("fog1", "fog2"), reason="more", notes=(asked,))
+    for time_s, given, notes in ((0.0, plan, (Note("bare"),)), (60.0, None, (asked,)), (120.0, None, ())):
+        journal.append(Step(seen(["fog1"], time_s=time_s), given, 60.0, (), notes=notes))
+    journal.end(True, ())
+    journal.close()
+    tables = read_journals(spark, str(tmp_path))
+    rows = decision_log(tables.decisions, tables.receipts).collect()
+    said = "request: map-1 → map-2 (load 0.5, step up)"
+    assert [(row.time_s, row.planned, row.notes) for row in rows] == [
+        (0.0, True, [said, "bare"]),
+        (60.0, False, [said]),
+    ]
 
 
 @pytest.mark.parametrize(

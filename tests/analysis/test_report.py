@@ -40,9 +40,12 @@ def samples(frame):
 
 def decisions(frame):
     row = {"time_s": 3725.0, "change": "map 2 → 3", "reason": "<b>map</b> +1", "outcome": "done",
-           "downtime_s": 120.0, "message": ""}  # fmt: skip
-    late = row | {"time_s": 4000.0, "outcome": None, "downtime_s": np.nan, "message": None}
-    return pd.DataFrame([one | {"run_id": run_id} for run_id in frame["run_id"] for one in (row, late)])
+           "downtime_s": 120.0, "message": "", "planned": True,
+           "notes": [f"grant: <i>a</i> → b{number}" for number in range(4)]}  # fmt: skip
+    late = row | {"time_s": 4000.0, "outcome": None, "downtime_s": np.nan, "message": None, "notes": []}
+    talk = late | {"time_s": 4001.0, "change": None, "reason": None, "planned": False, "notes": ["hello: a"]}
+    rows = (row, late, talk)
+    return pd.DataFrame([one | {"run_id": run_id} for run_id in frame["run_id"] for one in rows])
 
 
 def page(tmp_path, frame, published=None):
@@ -96,6 +99,14 @@ def test_decisions_show_time_change_reason_and_outcome(tmp_path):
     assert "&lt;b&gt;map&lt;/b&gt; +1" in text
     assert "done, down for 120 s" in text
     assert "no answer by the end" in text
+
+
+def test_what_was_exchanged_inside_a_policy_stands_beside_its_plans(tmp_path):
+    text = page(tmp_path, metrics())
+    assert '<span class="note">grant: &lt;i&gt;a&lt;/i&gt; → b3</span></details>' in text
+    assert "4 notes</summary>" in text  # many are folded away
+    assert re.search(r'1:06:41</td><td class="change"></td><td><span class="note">hello: a</span>', text)
+    assert "2 plans<" in text  # talking is no plan
 
 
 def test_several_policies_are_compared_by_pairs(tmp_path):

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from controller.guards import Bounds, Cooldown, FreshMetrics, Warmup, estimates_of, guarded
-from controller.model import Capability, Observation, OperatorMetrics, Plan, Receipt
+from controller.guards import Bounds, Cooldown, FreshMetrics, Warmup, guarded, told_by
+from controller.model import Capability, Instance, Note, Observation, OperatorMetrics, Plan, Receipt
 from controller.policies import create
 from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, placed, replicas_of, seen, without_metrics
@@ -275,10 +275,11 @@ class Thoughtful:
     period_s = 60.0
 
     def start(self, topology, rng):
-        self.estimates = {"asked": 0.0}
+        self.estimates, self.notes = {"asked": 0.0}, ()
 
     def decide(self, observation):
         self.estimates = {"asked": self.estimates["asked"] + 1}
+        self.notes = (Note("asked", "a", "b", {"at_s": observation.time_s}),)
 
 
 def test_what_a_decision_rests_on_is_known_only_when_the_policy_was_asked():
@@ -287,12 +288,16 @@ def test_what_a_decision_rests_on_is_known_only_when_the_policy_was_asked():
     found = []
     for time_s in (60.0, 120.0, 180.0):
         policy.decide(seen(["fog1"], time_s=time_s))
-        found.append(estimates_of(policy, time_s))
-    assert found == [{}, {"asked": 1}, {"asked": 2}]
+        found.append(told_by(policy, time_s))
+    assert found == [
+        ({}, ()),
+        ({"asked": 1}, (Note("asked", "a", "b", {"at_s": 120.0}),)),
+        ({"asked": 2}, (Note("asked", "a", "b", {"at_s": 180.0}),)),
+    ]
 
 
 def test_a_policy_need_not_have_any():
-    assert estimates_of(create("static"), 0.0) == {}
+    assert told_by(create("static"), 0.0) == ({}, ())
 
 
 def test_a_plan_that_changes_nothing_starts_no_cooldown():
@@ -310,3 +315,63 @@ def test_what_stayed_as_it_was_needs_no_warming_up():
     guard = started(Warmup(Eager(), 100))
     unchanged = Receipt(Plan(placed("fog1")), "unchanged", 180.0, 180.0)
     assert guard.decide(seen(["fog1"], time_s=240, receipts=(unchanged,))) is MORE
+
+
+# Plans that name instances
+
+
+@dataclass
+class Namer:
+    """Always wants these instances of map."""
+
+    wanted: tuple[Instance, ...]
+    needs = frozenset()
+    period_s = 60.0
+
+    def start(self, topology, rng):
+        """Nothing to prepare."""
+
+    def decide(self, observation):
+        return Plan.of_instances(observation.requested_instances | {"map": self.wanted}, "by name")
+
+
+A, B, IDLE, C = (
+    Instance("a", "fog1"),
+    Instance("b", "fog2"),
+    Instance("i", "fog3", active=False),
+    Instance("c", "fog4"),
+)
+
+
+def showing(*map_instances):
+    return replace(
+        seen([each.node for each in map_instances if each.active], time_s=60),
+        requested_instances={
+            "source": (Instance("s", "services"),),
+            "map": map_instances,
+            "sink": (Instance("k", "services"),),
+        },
+    )
+
+
+def test_bounds_cut_the_last_active_instances_and_leave_those_that_serve_nothing():
+    plan = started(Bounds(Namer((A, IDLE, B, C)), 2)).decide(showing(A))
+    assert plan.instances["map"] == (A, IDLE, B)
+    assert plan.placement["map"] == ("fog1", "fog2")
+
+
+def test_a_cut_that_leaves_what_is_there_is_no_plan():
+    assert started(Bounds(Namer((A, IDLE, B, C)), 2)).decide(showing(B, IDLE, A)) is None
+
+
+def test_leave_and_join_on_one_node_is_a_change_and_starts_a_cooldown():
+    successor = replace(A, id="a2")
+    guard = started(Cooldown(Namer((successor,)), 300))
+    assert guard.decide(showing(A)).placement == showing(A).requested
+    assert guard.decide(replace(showing(A), time_s=120)) is None
+
+
+def test_the_same_instances_again_start_no_cooldown():
+    guard = started(Cooldown(Namer((B, A)), 300))
+    assert guard.decide(showing(A, B)) is not None
+    assert guard.decide(replace(showing(A, B), time_s=120)) is not None

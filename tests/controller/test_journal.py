@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from controller.contract import Step
 from controller.journal import Journal, SampleLog, read, topology_of, topology_record
 from controller.model import (
+    Instance,
     InstanceMetrics,
     NodeMetrics,
+    Note,
     Observation,
     OperatorMetrics,
     Plan,
@@ -59,7 +61,7 @@ instances = st.builds(
     InstanceMetrics,
     id=names,
     node=names,
-    state=st.sampled_from(["requested", "booting", "running", "stopping"]),
+    state=st.sampled_from(["requested", "booting", "running", "inactive", "stopping"]),
     cpu_ratio=maybe,
     memory_ratio=maybe,
     busy_ratio=maybe,
@@ -78,7 +80,26 @@ metrics = st.builds(
     response_time_ms=maybe,
     instances=st.lists(instances, max_size=2).map(tuple),
 )
-plans = st.builds(Plan, placement=placements, standby=st.integers(0, 9), reason=st.text(max_size=20))
+named = st.builds(Instance, id=names, node=names, active=st.booleans())
+named_instances = st.dictionaries(names, st.lists(named, max_size=3).map(tuple), max_size=3)
+notes = st.lists(
+    st.builds(
+        Note,
+        kind=names,
+        sender=names,
+        receiver=names,
+        data=st.dictionaries(names, names | floats, max_size=2),
+    ),
+    max_size=2,
+).map(tuple)
+plans = st.builds(
+    Plan,
+    placement=placements,
+    standby=st.integers(0, 9),
+    reason=st.text(max_size=20),
+    instances=st.none() | named_instances,
+    notes=notes,
+)
 receipts = st.builds(
     Receipt,
     plan=plans,
@@ -118,6 +139,7 @@ observations = st.builds(
     response_time_ms=maybe,
     receipts=st.lists(receipts, max_size=2).map(tuple),
     standby=st.lists(names, max_size=2).map(tuple),
+    requested_instances=named_instances,
 )
 steps = st.builds(
     Step,
@@ -126,6 +148,7 @@ steps = st.builds(
     waited_s=floats,
     samples=st.lists(samples, max_size=3).map(tuple),
     estimates=st.dictionaries(names, floats, max_size=2),
+    notes=notes,
 )
 
 
