@@ -38,7 +38,9 @@ def _note(note: Column) -> Column:
         return F.concat(key, F.lit(" "), value)
 
     between = F.concat_ws(" → ", _unless_empty(note["sender"]), _unless_empty(note["receiver"]))
-    facts = F.array_join(F.transform(F.map_entries(note["data"]), lambda pair: said(pair[0], pair[1])), ", ")
+    facts = F.array_join(
+        F.transform(F.map_entries(note["data"]), lambda pair: said(pair["key"], pair["value"])), ", "
+    )
     in_brackets = F.concat(F.lit("("), _unless_empty(facts), F.lit(")"))
     details = F.concat_ws(" ", _unless_empty(between), in_brackets)
     return F.concat_ws(": ", note["kind"], _unless_empty(details))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from controller.model import Plan, Topology
 from controller.testbeds.simulated.faults import NodeLoss, Straggler
+from controller.testbeds.simulated.instances import occupied_by
 from controller.testbeds.simulated.settings import Simulation
 from fogscale.errors import FogscaleError, unknown
 
@@ -50,7 +51,8 @@ def objection(plan: Plan, topology: Topology) -> str:
         if replicas < operator.n_min or (operator.n_max is not None and replicas > operator.n_max):
             return f"{replicas} replicas of {operator.name} are outside {operator.n_min}..{operator.n_max}"
     slots = {node.name: node.slots for node in topology.nodes}
-    for node, taken in Counter(node for nodes in plan.placement.values() for node in nodes).items():
+    occupied = plan.placement if plan.instances is None else occupied_by(plan.instances)
+    for node, taken in Counter(node for nodes in occupied.values() for node in nodes).items():
         if node not in slots and not topology.elastic:
             return unknown("node", node, slots)
         if taken > slots.get(node, taken):

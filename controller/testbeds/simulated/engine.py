@@ -88,6 +88,7 @@ class Engine:
         self.drained = False
         self.reconfigurations = 0
         self.standby = 0
+        self.inactive = 0  # instances that are there and paid for, but serve nothing
         self._boots_end: dict[str, list[float]] = {}  # in steps, of instances that do not serve yet
         self.taken: list[Sample] = []
         self._stretches: deque[Stretch] = deque()  # as far back as the metrics' window reaches
@@ -137,6 +138,13 @@ class Engine:
         """So many idle instances are up from now on."""
         if instances != self.standby:
             self.standby = instances
+            self._sample_due = True
+            self._spans_ahead = 0
+
+    def set_inactive(self, instances: int) -> None:
+        """So many instances are paid for from now on without serving."""
+        if instances != self.inactive:
+            self.inactive = instances
             self._sample_due = True
             self._spans_ahead = 0
 
@@ -309,7 +317,7 @@ class Engine:
             return
         replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
         booting = sum(map(len, self._boots_end.values()))
-        instances = booting + sum(len(each.nodes) for each in self.layout.replicas)
+        instances = booting + self.inactive + sum(len(each.nodes) for each in self.layout.replicas)
         for step in steps:
             column = step - stretch.start
             offered = int(stretch.offered[column])

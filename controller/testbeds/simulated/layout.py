@@ -20,7 +20,6 @@ class Replicas(NamedTuple):
     """One operator."""
 
     nodes: Nodes
-    instance_ids: tuple[str, ...]
     capacity_per_s: float  # while it runs
     cpu_base_per_s: float  # mechanism 2: the throughput that would show as 100 % CPU
     station: Station | None  # None where nothing can be served
@@ -34,7 +33,6 @@ class Layout(NamedTuple):
     limits_per_s: list[float]  # per entry: the most it could bring if it were alone …
     slowest: list[int]  # … and the operator that says so
     hops_s: list[list[float]]  # per operator: from each of those upstream, one way
-    instance_ids: tuple[str, ...]  # of all operators
 
 
 class Site:
@@ -51,8 +49,7 @@ class Site:
             [self._hop_s(replicas[j].nodes, replicas[i].nodes) for j in dag.upstream[i]]
             for i in range(len(operators))
         ]
-        instance_ids = tuple(name for each in replicas for name in each.instance_ids)
-        return Layout(replicas, capacity_per_s, limits_per_s, slowest, hops_s, instance_ids)
+        return Layout(replicas, capacity_per_s, limits_per_s, slowest, hops_s)
 
     def capacity_of(self, operator: Operator, nodes: Nodes) -> tuple[float, float]:
         """Mechanism 1: records/s on these nodes, and what it would be without the network."""
@@ -73,7 +70,7 @@ class Site:
             station = Station.of(capacity_per_s, len(nodes), *scvs)
         lost_per_s = latency_free_per_s - capacity_per_s
         cpu_base_per_s = capacity_per_s + simulation.cpu_idle_in_latency_ratio * lost_per_s
-        return Replicas(nodes, _instance_ids(operator.name, nodes), capacity_per_s, cpu_base_per_s, station)
+        return Replicas(nodes, capacity_per_s, cpu_base_per_s, station)
 
     def _hop_s(self, senders: Nodes, receivers: Nodes) -> float:
         pairs_ms = [self._topology.rtt_ms(a, b) for a in senders for b in receivers]
@@ -88,13 +85,3 @@ def _bottlenecks(dag: Dag, capacity_per_s: Floats) -> tuple[list[float], list[in
         slowest.append(int(behind[limits.argmin()]))
         limits_per_s.append(float(limits.min()))
     return limits_per_s, slowest
-
-
-def _instance_ids(name: str, nodes: Nodes) -> tuple[str, ...]:
-    """Numbered node by node: whoever joins or leaves elsewhere, an instance keeps its name."""
-    numbers: dict[str, int] = {}
-    ids = []
-    for node in nodes:
-        number = numbers[node] = numbers.get(node, -1) + 1
-        ids.append(f"{name}-{node}-{number}")
-    return tuple(ids)

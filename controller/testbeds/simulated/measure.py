@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from numpy.random import Generator
 
-from controller.model import InstanceMetrics, NodeMetrics, OperatorMetrics, Topology
+from controller.model import Instance, InstanceMetrics, Instances, NodeMetrics, OperatorMetrics, Topology
 from controller.testbeds.simulated.engine import Counters, Engine
 from controller.testbeds.simulated.layout import Replicas
 from controller.testbeds.simulated.settings import Memory, Noise
@@ -45,7 +45,13 @@ _NO_ERRORS: Mapping[str, float] = {}
 
 
 def operator_metrics(
-    engine: Engine, since: Counters, now: Counters, noise: Noise, draws: Draws, wander: Wander
+    engine: Engine,
+    since: Counters,
+    now: Counters,
+    noise: Noise,
+    draws: Draws,
+    wander: Wander,
+    serving: Instances,
 ) -> dict[str, OperatorMetrics]:
     """Averages between two instants, as Prometheus would report them."""
     window_s = (now.step - since.step) * engine.step_s
@@ -61,7 +67,7 @@ def operator_metrics(
     instances = sum(replicas)
     readers = Readers.of(noise, draws, meters=4 * len(replicas) + instances, gauges=len(replicas) + instances)
     off = readers.off
-    slow_errors = wander.errors(engine.time_s, engine.layout.instance_ids)
+    slow_errors = wander.errors(engine.time_s, [each.id for some in serving.values() for each in some])
 
     seen: dict[str, OperatorMetrics] = {}
     for i, (name, placed) in enumerate(zip(engine.dag.names, engine.layout.replicas, strict=True)):
@@ -89,7 +95,7 @@ def operator_metrics(
             # Besides the backlog there are those that wait by chance (Little's law).
             queue_records=readers.queue(backlog[i] + throughput_per_s[i] * wait_s),
             response_time_ms=readers.time(_response_ms(placed, waits_s[i] + wait_s)),
-            instances=_instances(placed, load, readers, slow_errors),
+            instances=_instances(serving[name], load, readers, slow_errors),
         )
     return seen
 
@@ -205,18 +211,18 @@ def _response_ms(placed: Replicas, wait_s: float) -> float | None:
 
 
 def _instances(
-    placed: Replicas, load: Load, readers: Readers, slow_errors: Mapping[str, float]
+    serving: tuple[Instance, ...], load: Load, readers: Readers, slow_errors: Mapping[str, float]
 ) -> tuple[InstanceMetrics, ...]:
     """Records are dealt out evenly, so instances differ by what measuring adds."""
     instances = []
-    for instance_id, node in zip(placed.instance_ids, placed.nodes, strict=True):
+    for each in serving:
         factor = next(readers.cpu_factor)
         instances.append(
             InstanceMetrics(
-                instance_id,
-                node,
+                each.id,
+                each.node,
                 "running",
-                readers.cpu(load.cpu + slow_errors.get(instance_id, 0.0), factor),
+                readers.cpu(load.cpu + slow_errors.get(each.id, 0.0), factor),
                 readers.memory(load.memory),
                 min(1.0, load.busy * factor),
                 load.rate_per_s * next(readers.off),

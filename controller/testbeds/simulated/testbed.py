@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -20,6 +20,7 @@ from controller.contract import Step
 from controller.model import (
     Capabilities,
     Capability,
+    Instance,
     InstanceMetrics,
     Observation,
     OperatorMetrics,
@@ -29,6 +30,7 @@ from controller.model import (
     Receipt,
     Sample,
     Topology,
+    placement_of,
 )
 from controller.network import RttScaled
 from controller.placement import free_nodes
@@ -40,6 +42,15 @@ from controller.testbeds.simulated.faults import (
     NodeLoss,
     SlowNetwork,
     Straggler,
+)
+from controller.testbeds.simulated.instances import (
+    Named,
+    Names,
+    active_of,
+    first_named,
+    named_for,
+    occupied_by,
+    without_nodes,
 )
 from controller.testbeds.simulated.measure import Draws, Wander, node_metrics, operator_metrics
 from controller.testbeds.simulated.settings import Simulation
@@ -78,8 +89,11 @@ class SimulatedTestbed:
         self._draws = Draws(self._noise_rng, times_rng)
         self._wander = Wander(simulation.noise, wander_rng)
         self._engine = Engine(topology, start, inputs, simulation)
-        self._requested: dict[str, tuple[str, ...]] = dict(start)
-        self._booting: dict[str, dict[int, str]] = {name: {} for name in start}  # ticket -> node
+        self._names = Names()
+        self._serving = first_named(start, self._names)
+        self._ask(self._serving)
+        self._booting: dict[str, dict[int, Instance]] = {name: {} for name in start}  # by ticket
+        self._up_s: dict[str, float] = {}  # of those that are not active: when they are up
         self._ready_s: dict[int, float] = {}  # ticket -> when the boot ends
         self._standby: dict[str, float] = {}  # node -> when the idle instance on it is up
         self._receipts: list[Receipt] = []
@@ -171,7 +185,7 @@ class SimulatedTestbed:
             time_s=engine.time_s,
             topology=self._topology,
             placement=self._placement_now(),
-            requested=dict(self._requested),
+            requested=self._requested_nodes,
             operators=seen.operators,
             nodes={} if seen.time_s is None else node_metrics(self._topology, seen.operators),
             measured_s=seen.time_s,
@@ -180,6 +194,7 @@ class SimulatedTestbed:
             receipts=self._receipts_since(),
             standby=self._standby_now(),
             changing=self._busy() if self._one_by_one else None,
+            requested_instances=self._requested,
         )
 
     def _measured(self) -> _Seen:
@@ -193,17 +208,24 @@ class SimulatedTestbed:
             noise = noise.while_settling()
         since = self._counters_at(max(0, engine.step - self._window_steps))
         until = self._counters_at(engine.step)
-        operators = operator_metrics(engine, since, until, noise, self._draws, self._wander)
-        for name, nodes in self._booting.items():
-            if nodes:
-                boots = tuple(
-                    InstanceMetrics(id=f"{name}-{node}-{ticket}", node=node, state="booting")
-                    for ticket, node in nodes.items()
-                )
-                operators[name] = replace(operators[name], instances=operators[name].instances + boots)
+        operators = operator_metrics(engine, since, until, noise, self._draws, self._wander, self._serving)
+        for name, booting in self._booting.items():
+            if booting or self._engine.inactive:
+                others = (*self._shown_booting(name), *self._shown_inactive(name))
+                operators[name] = replace(operators[name], instances=operators[name].instances + others)
         response_ms = engine.slowest_way_ms([seen.response_time_ms for seen in operators.values()])
         self._last_seen = _Seen(engine.time_s, operators, self._lag_seen(operators), response_ms)
         return self._last_seen
+
+    def _shown_booting(self, name: str) -> Iterator[InstanceMetrics]:
+        for each in self._booting[name].values():
+            yield InstanceMetrics(each.id, each.node, "booting")
+
+    def _shown_inactive(self, name: str) -> Iterator[InstanceMetrics]:
+        for each in self._requested[name]:
+            if not each.active:
+                is_up = self._up_s.get(each.id, 0.0) <= self._engine.time_s
+                yield InstanceMetrics(each.id, each.node, "inactive" if is_up else "booting")
 
     def _counters_at(self, step: int) -> Counters:
         """Where a window begins, one has usually ended before: the past is looked up only once."""
@@ -233,20 +255,51 @@ class SimulatedTestbed:
     # Reconfiguration (mechanism 5)
 
     def apply(self, plan: Plan) -> None:
-        wanted = {name: tuple(nodes) for name, nodes in plan.placement.items()}
-        problem = self._busy_with(wanted) or objection(plan, self._topology)
+        touched = {name for name in self._requested if self._touches(plan, name)}
+        problem = self._busy_with(touched) or objection(plan, self._topology)
+        problem = problem or self._names.objection(plan, self._requested)
         if problem:
             self._settle(plan, "refused", self._engine.time_s, 0.0, problem)
             return
-        if wanted == self._requested:
-            self._keep_standby(plan.standby, wanted)
+        if not touched:
+            self._keep_standby(plan.standby, self._requested)
             self._settle(plan, "unchanged", self._engine.time_s, 0.0, "already so")
             return
-        self._engine.reconfigurations += 1
+        wanted = self._requested | {name: self._wanted(plan, name) for name in touched}
+        self._names.take(wanted)
+        serving = {name for name in touched if active_of(wanted[name]) != active_of(self._requested[name])}
+        if serving:
+            self._engine.reconfigurations += 1
         if self._simulation.reconfiguration.style == "boot":
             self._boot(plan, wanted)
+        elif serving:
+            self._stop_and_go(plan, wanted, serving if self._one_by_one else set(wanted))
         else:
-            self._stop_and_go(plan, wanted)
+            self._wait_for_idle(plan, wanted)
+
+    def _ask(self, instances: Named) -> None:
+        """What is requested from now on."""
+        self._requested = instances
+        self._requested_nodes = placement_of(instances)
+
+    def _place(self, instances: Named) -> None:
+        """Who serves from now on."""
+        self._serving = instances
+        self._engine.place(placement_of(instances))
+
+    def _touches(self, plan: Plan, name: str) -> bool:
+        """Whether a plan wants anything else of an operator than what is requested; who names no instances
+        wants active ones only."""
+        now = self._requested[name]
+        if plan.instances is None:
+            nodes = tuple(plan.placement.get(name, ()))
+            return nodes != self._requested_nodes[name] or len(nodes) != len(now)
+        return set(plan.instances.get(name, ())) != set(now)
+
+    def _wanted(self, plan: Plan, name: str) -> tuple[Instance, ...]:
+        if plan.instances is not None:
+            return tuple(plan.instances[name])
+        return named_for(tuple(plan.placement[name]), name, self._requested[name], self._serving, self._names)
 
     @property
     def _one_by_one(self) -> bool:
@@ -256,25 +309,26 @@ class SimulatedTestbed:
     def _busy(self) -> tuple[str, ...]:
         return tuple(name for name, until_s in self._busy_until_s.items() if self._engine.time_s < until_s)
 
-    def _busy_with(self, wanted: Placement) -> str:
+    def _busy_with(self, touched: set[str]) -> str:
         """Why a plan has to wait; empty if it touches nothing that is under reconfiguration."""
         busy = self._busy()
         if not self._one_by_one:
             return "a reconfiguration is in progress" if busy else ""
-        waiting = [name for name in busy if wanted.get(name) != self._requested[name]]
+        waiting = [name for name in busy if name in touched]
         return f"a reconfiguration of {', '.join(waiting)} is in progress" if waiting else ""
 
     def _drawn_s(self, range_s: tuple[float, float]) -> float:
         low_s, high_s = range_s
         return low_s if low_s == high_s else float(self._duration_rng.uniform(low_s, high_s))
 
-    def _stop_and_go(self, plan: Plan, wanted: dict[str, tuple[str, ...]]) -> None:
+    def _stop_and_go(self, plan: Plan, wanted: Named, touched: set[str]) -> None:
         """Once all instances are there, stops the job, or the operators it touches."""
         requested_s = self._engine.time_s
-        touched = {name for name in wanted if not self._one_by_one or wanted[name] != self._requested[name]}
         waited_s = self._provision_s(wanted)
         duration_s = self._drawn_s(self._simulation.reconfiguration.range_s)
-        before, self._requested = self._requested, wanted
+        before = self._requested
+        self._up_s = self._ups_s(wanted, requested_s + waited_s)
+        self._ask(wanted)
         self._keep_standby(plan.standby, wanted)
         self._busy_until_s |= dict.fromkeys(touched, requested_s + waited_s + duration_s)
 
@@ -290,7 +344,7 @@ class SimulatedTestbed:
         self,
         plan: Plan,
         touched: set[str],
-        before: dict[str, tuple[str, ...]],
+        before: Named,
         requested_s: float,
         duration_s: float,
     ) -> None:
@@ -298,9 +352,11 @@ class SimulatedTestbed:
         engine, started_s = self._engine, self._engine.time_s
         failed = self._is_active(FailedSavepoint)
         if failed:
-            self._requested = self._requested | {name: before[name] for name in touched}
+            self._names.give_back(self._requested, before)
+            self._ask(self._requested | {name: before[name] for name in touched})
         else:
-            engine.place(engine.running | {name: self._requested[name] for name in touched})
+            self._place(self._serving | {name: active_of(self._requested[name]) for name in touched})
+        self._count_inactive()
         if duration_s > 0:
             engine.stop(touched, started_s + duration_s)
 
@@ -315,21 +371,55 @@ class SimulatedTestbed:
         else:
             finish()
 
+    # Instances that are there but not active: they take a slot and cost, and are ready to serve
+
+    def _wait_for_idle(self, plan: Plan, wanted: Named) -> None:
+        """Whoever serves goes on; the others come or leave beside them."""
+        requested_s = self._engine.time_s
+        ready_s = requested_s + self._provision_s(wanted)
+        self._up_s = self._ups_s(wanted, ready_s)
+        self._ask(wanted)
+        self._keep_standby(plan.standby, wanted)
+        self._count_inactive()
+        self._answer_at(ready_s, plan, requested_s)
+
+    def _answer_at(self, time_s: float, plan: Plan, requested_s: float) -> None:
+        """Nothing was disturbed, so there is nothing to settle."""
+
+        def answer() -> None:
+            self._receipts.append(Receipt(plan, "done", requested_s, max(requested_s, self._engine.time_s)))
+
+        self._schedule(time_s, answer)
+        self._run_agenda()
+
+    def _ups_s(self, wanted: Named, new_s: float) -> dict[str, float]:
+        """When each that is not active is up: new and moved ones at a time, others as they were."""
+        there = {each.id: each.node for some in self._requested.values() for each in some}
+        idle = [each for some in wanted.values() for each in some if not each.active]
+        return {
+            each.id: self._up_s.get(each.id, 0.0) if there.get(each.id) == each.node else new_s
+            for each in idle
+        }
+
+    def _count_inactive(self) -> None:
+        self._engine.set_inactive(sum(not each.active for some in self._requested.values() for each in some))
+
     # Hot standby: idle instances that a scale-up can use at once
 
     def _standby_now(self) -> tuple[str, ...]:
         return tuple(node for node, up_s in self._standby.items() if up_s <= self._engine.time_s)
 
-    def _provision_s(self, wanted: Mapping[str, tuple[str, ...]]) -> float:
+    def _provision_s(self, wanted: Named) -> float:
         """How long it takes until the new instances are there: no time if all of them are on standby."""
-        new = nodes_of(wanted) - nodes_of(self._requested) - Counter(self._standby_now())
+        there = nodes_of(occupied_by(self._requested))
+        new = nodes_of(occupied_by(wanted)) - there - Counter(self._standby_now())
         return self._drawn_s(self._simulation.reconfiguration.provision_s) if new else 0.0
 
-    def _keep_standby(self, instances: int, wanted: Mapping[str, tuple[str, ...]]) -> None:
+    def _keep_standby(self, instances: int, wanted: Named) -> None:
         """Those given up become idle; what is missing is provisioned."""
-        now_s, topology = self._engine.time_s, self._topology
-        self._standby = kept_idle(self._standby, instances, self._engine.running, wanted, topology, now_s)
-        for node in nodes_for_more(self._standby, instances, wanted, topology):
+        now_s, topology, taken = self._engine.time_s, self._topology, occupied_by(wanted)
+        self._standby = kept_idle(self._standby, instances, self._engine.running, taken, topology, now_s)
+        for node in nodes_for_more(self._standby, instances, taken, topology):
             self._standby[node] = now_s + self._drawn_s(self._simulation.reconfiguration.new_instance_s)
             self._schedule(self._standby[node], self._count_standby)
         self._count_standby()
@@ -337,39 +427,72 @@ class SimulatedTestbed:
     def _count_standby(self) -> None:
         self._engine.set_standby(len(self._standby_now()))
 
-    def _boot(self, plan: Plan, wanted: dict[str, tuple[str, ...]]) -> None:
+    def _boot(self, plan: Plan, wanted: Named) -> None:
         """Removed instances leave at once, new ones serve when they have booted; nothing stops."""
-        engine, started_s = self._engine, self._engine.time_s
-        boot_range_s, idle = self._simulation.reconfiguration.range_s, Counter(self._standby_now())
-        kept: dict[str, tuple[str, ...]] = {}
+        started_s, idle = self._engine.time_s, Counter(self._standby_now())
+        changed = {name for name in wanted if active_of(wanted[name]) != active_of(self._requested[name])}
+        up_s = self._up_now_s()
         ready_s = started_s
-        for name, nodes in wanted.items():
-            serving = Counter(engine.running[name])
-            kept[name] = tuple(node for node in nodes if _taken_from(serving, node))
-            missing = Counter(nodes) - Counter(kept[name])
-            self._booting[name] = {
-                ticket: node for ticket, node in self._booting[name].items() if _taken_from(missing, node)
-            }
-            for node in missing.elements():
+        for name, some in wanted.items():
+            booting = {ticket: each for ticket, each in self._booting[name].items() if each in some}
+            ready = {*self._serving[name], *booting.values()}
+            self._booting[name] = booting
+            nodes = [each.node for each in some]
+            missing = sorted(
+                (each for each in some if each not in ready), key=lambda it: nodes.index(it.node)
+            )
+            for each in missing:
                 ticket = next(self._ticket)
-                boot_s = 0.0 if _taken_from(idle, node) else self._drawn_s(boot_range_s)
-                self._booting[name][ticket] = node
-                self._ready_s[ticket] = started_s + boot_s
-                ready_s = max(ready_s, started_s + boot_s)
-                self._schedule(started_s + boot_s, partial(self._serve, name, ticket))
-        self._requested = wanted
-        self._hand_over(kept)
+                boots_until_s = self._boots_until_s(each, up_s, idle)
+                ready_s = max(ready_s, boots_until_s)
+                if not each.active:
+                    self._up_s[each.id] = boots_until_s
+                    continue
+                booting[ticket], self._ready_s[ticket] = each, boots_until_s
+                self._schedule(boots_until_s, partial(self._serve, name, ticket))
+        self._ask(wanted)
+        self._hand_over({name: self._those_of(name, self._serving[name]) for name in wanted})
         self._keep_standby(plan.standby, wanted)
-        self._schedule(ready_s, lambda: self._settle(plan, "done", started_s, 0.0, ""))
-        self._run_agenda()
+        self._count_inactive()
+        if changed:
+            self._schedule(ready_s, lambda: self._settle(plan, "done", started_s, 0.0, ""))
+            self._run_agenda()
+        else:
+            self._answer_at(ready_s, plan, started_s)
+
+    def _up_now_s(self) -> dict[tuple[str, str], float]:
+        """Since when, or from when on, an instance is up on a node."""
+        serving = (each for some in self._serving.values() for each in some)
+        booting = (item for some in self._booting.values() for item in some.items())
+        idle = (each for some in self._requested.values() for each in some if not each.active)
+        return {
+            **{(each.id, each.node): 0.0 for each in serving},
+            **{(each.id, each.node): self._ready_s[ticket] for ticket, each in booting},
+            **{(each.id, each.node): self._up_s.get(each.id, 0.0) for each in idle},
+        }
+
+    def _boots_until_s(
+        self, each: Instance, up_s: Mapping[tuple[str, str], float], idle: Counter[str]
+    ) -> float:
+        """No boot for one that is up there already, or where an idle one takes its part."""
+        now_s = self._engine.time_s
+        if (each.id, each.node) in up_s:
+            return max(now_s, up_s[each.id, each.node])
+        boot_s = (
+            0.0 if _taken_from(idle, each.node) else self._drawn_s(self._simulation.reconfiguration.range_s)
+        )
+        return now_s + boot_s
+
+    def _those_of(self, name: str, instances: Iterable[Instance]) -> tuple[Instance, ...]:
+        """Of these the ones that are requested, in that order."""
+        some = set(instances)
+        return tuple(each for each in self._requested[name] if each in some)
 
     def _serve(self, name: str, ticket: int) -> None:
-        node = self._booting[name].pop(ticket, None)
-        if node is None:  # given up while it booted
-            return
-        serving = Counter((*self._engine.running[name], node))
-        in_order = tuple(wanted for wanted in self._requested[name] if _taken_from(serving, wanted))
-        self._hand_over({**self._engine.running, name: in_order})
+        booted = self._booting[name].pop(ticket, None)
+        if booted is not None:  # else given up while it booted
+            in_order = self._those_of(name, (*self._serving[name], booted))
+            self._hand_over(self._serving | {name: in_order})
 
     def _tell_booting(self) -> None:
         ready_s = {
@@ -379,11 +502,11 @@ class SimulatedTestbed:
         }
         self._engine.set_booting(ready_s)
 
-    def _hand_over(self, placement: Placement) -> None:
+    def _hand_over(self, instances: Named) -> None:
         """Where instances join or leave, state moves, and the operator stands still meanwhile."""
         engine, handover_s = self._engine, self._simulation.reconfiguration.handover_s
-        touched = {name for name, nodes in placement.items() if tuple(nodes) != engine.running[name]}
-        engine.place(placement)
+        touched = {name for name, some in instances.items() if some != self._serving[name]}
+        self._place(instances)
         self._tell_booting()
         if handover_s > 0 and touched:
             engine.stop(touched, engine.time_s + handover_s)
@@ -428,25 +551,23 @@ class SimulatedTestbed:
         self._bring_back_orphans()
 
     def _drop_replicas_on(self, lost: Mapping[str, float]) -> None:
-        def without(placement: Placement) -> dict[str, tuple[str, ...]]:
-            return {name: tuple(n for n in nodes if n not in lost) for name, nodes in placement.items()}
-
-        for name, nodes in self._requested.items():
+        for name, nodes in self._requested_nodes.items():
             if gone := tuple(node for node in nodes if node in lost):
                 self._orphaned[name] = (*self._orphaned.get(name, ()), *gone)
-        self._requested = without(self._requested)
+        self._ask(without_nodes(self._requested, lost))
+        self._count_inactive()
         self._standby = {node: up_s for node, up_s in self._standby.items() if node not in lost}
         self._count_standby()
         self._booting = {
-            name: {ticket: node for ticket, node in nodes.items() if node not in lost}
-            for name, nodes in self._booting.items()
+            name: {ticket: each for ticket, each in some.items() if each.node not in lost}
+            for name, some in self._booting.items()
         }
         self._tell_booting()
         struck = [lost[node] for nodes in self._engine.running.values() for node in nodes if node in lost]
         if not struck:
             return
         until_s = self._engine.time_s + max(struck)
-        self._engine.place(without(self._engine.running))
+        self._place(without_nodes(self._serving, lost))
         self._engine.stop(set(self._engine.running), until_s)
         for name, busy_until_s in self._busy_until_s.items():
             self._busy_until_s[name] = max(busy_until_s, until_s)
@@ -457,14 +578,14 @@ class SimulatedTestbed:
         would, since without replicas there is nothing to measure."""
         for operator in self._topology.operators:
             for node in self._orphaned.get(operator.name, ()):
-                too_few = len(self._requested[operator.name]) < operator.n_min
-                if too_few and node in free_nodes(self._topology, self._requested):
-                    nodes = (*self._requested[operator.name], node)
+                too_few = len(self._requested_nodes[operator.name]) < operator.n_min
+                if too_few and node in free_nodes(self._topology, occupied_by(self._requested)):
+                    back = (*self._requested[operator.name], self._names.new(operator.name, node))
                     self._orphaned[operator.name] = tuple(
                         other for other in self._orphaned[operator.name] if other != node
                     )
-                    self._requested[operator.name] = nodes
-                    self._engine.place({**self._engine.running, operator.name: nodes})
+                    self._ask(self._requested | {operator.name: back})
+                    self._place(self._serving | {operator.name: active_of(back)})
 
 
 def _taken_from(remaining: Counter[str], node: str) -> bool:
