@@ -11,7 +11,7 @@ from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, S
 
 from analysis.schema import DECISIONS, RECEIPTS, RUNS, SAMPLES, check, columns_of
 from controller.model import Plan, Receipt, Sample
-from controller.recording import FORMAT_VERSION, JOURNAL, NAMED_BY, RunFacts
+from controller.recording import FORMAT_VERSION, JOURNAL, NAMED_BY, OLDER_NAMES, RunFacts
 from fogscale.errors import FogscaleError
 
 MAX_SAMPLES_PER_LINE = 1_000_000  # sequence = line * this + place in the line, so it rises over the journal
@@ -87,7 +87,10 @@ def _lines(spark: SparkSession, folder: str) -> DataFrame:
 
 def _parsed(lines: DataFrame) -> DataFrame:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    record = F.from_json("text", _LINE, options)
+    text = F.col("text")
+    for older, name in OLDER_NAMES.items():
+        text = F.replace(text, F.lit(f'"{older}":'), F.lit(f'"{name}":'))
+    record = F.from_json(text, _LINE, options)
     return lines.select("file", "line", record.alias("record")).select("file", "line", "record.*")
 
 

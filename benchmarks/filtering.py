@@ -161,7 +161,7 @@ def _observations(instances: int, steps: int = 1000) -> list[Observation]:
             operators={
                 "source": OperatorMetrics(),
                 "map": OperatorMetrics(
-                    input_rate_per_s=10.0 * instances + i % 7,
+                    arrival_rate_per_s=10.0 * instances + i % 7,
                     instances=tuple(
                         InstanceMetrics(f"map-{n}", nodes[1 + n], "running", float(cpu), float(memory))
                         for n, (cpu, memory) in enumerate(loads[i])

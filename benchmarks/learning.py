@@ -76,7 +76,7 @@ def explore() -> str:
     last = ""
     for i, (workload, replicas, slow) in enumerate(zip(*gaussian_exploration(), strict=True)):
         placement = {"job": tuple(node.name for node in nodes[: int(replicas)])}
-        seen = {"job": OperatorMetrics(input_rate_per_s=float(workload))}
+        seen = {"job": OperatorMetrics(offered_rate_per_s=float(workload))}
         lag = float(max(0.0, slow) * workload)
         plan = policy.decide(
             Observation(15.0 * i, topology, placement, placement, seen, measured_s=15.0 * i, lag_records=lag)

@@ -21,7 +21,7 @@ import msgspec
 from controller.contract import Step
 from controller.model import Node, Note, Observation, Operator, Plan, Sample, Topology
 from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttScaled, RttUniform
-from controller.recording import FORMAT_VERSION
+from controller.recording import FORMAT_VERSION, OLDER_NAMES
 from fogscale.errors import FogscaleError
 
 _RTT_KINDS: dict[str, type[Any]] = {
@@ -187,7 +187,7 @@ def read(path: Path) -> Recorded | None:
         try:
             kind = _decode_kind(line).kind
             if kind == "step":
-                steps.append(_step_of(_decode_step(line), current))
+                steps.append(_step_of(_decode_step(_renamed(line)), current))
             elif kind == "topology":
                 current = topology_of(_decode_topology(line).topology)
             elif kind == "end":
@@ -209,6 +209,12 @@ def read(path: Path) -> Recorded | None:
         finished=end is not None and end.finished,
         complete_bytes=complete_bytes,
     )
+
+
+def _renamed(line: bytes) -> bytes:
+    for older, name in OLDER_NAMES.items():
+        line = line.replace(f'"{older}":'.encode(), f'"{name}":'.encode())
+    return line
 
 
 def _whole_lines(path: Path) -> tuple[list[bytes], int]:

@@ -25,7 +25,8 @@ class Capability(StrEnum):
     BACK_PRESSURE = "back_pressure"
     BUSY = "busy"
     TRUE_RATE = "true_rate"
-    INPUT_RATE = "input_rate"
+    ARRIVAL_RATE = "arrival_rate"
+    OFFERED_RATE = "offered_rate"
     LAG = "lag"
     RESPONSE_TIME = "response_time"
     INSTANCE_METRICS = "instance_metrics"
@@ -109,13 +110,22 @@ class InstanceMetrics:
     cpu_ratio: float | None = None
     memory_ratio: float | None = None
     busy_ratio: float | None = None
-    rate_per_s: float | None = None
+    rate_per_s: float | None = None  # processed; its share of the operator's throughput
+    arrival_rate_per_s: float | None = None  # the following three as for the operator
+    output_rate_per_s: float | None = None
+    offered_rate_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorMetrics:
-    input_rate_per_s: float | None = None  # offered to the operator, before any back pressure
-    throughput_per_s: float | None = None
+    # What reaches the operator: appended to its topic where records enter the job, plus what operators
+    # upstream emit to it. Behind a bottleneck that is no more than the bottleneck lets through.
+    arrival_rate_per_s: float | None = None
+    output_rate_per_s: float | None = None  # what it emits, each record once however many get a copy
+    # What would reach it if nothing upstream were in the way: what enters the job, times the records that
+    # come here for each. None where a testbed does not know what enters, or how operators thin it out.
+    offered_rate_per_s: float | None = None
+    throughput_per_s: float | None = None  # what it processes
     true_rate_per_s: float | None = None  # throughput per useful second; None while idle
     back_pressure_ratio: float | None = None
     busy_ratio: float | None = None

@@ -15,6 +15,8 @@ from typing import Any
 FORMAT_VERSION = 1
 JOURNAL = "journal.jsonl"
 MANIFEST = "run.yml"
+OLDER_NAMES = {"input_rate_per_s": "offered_rate_per_s"}
+"""What was once recorded under another name, with the same meaning: older journals are still read."""
 NAMED_BY = ("experiment", "policy", "workload", "seed")
 """The facts that name a run, in the order of its id and of its folder."""
 

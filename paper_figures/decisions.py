@@ -19,7 +19,7 @@ from controller.run import followed
 from paper_figures.campaign import BASE, Case
 
 COLUMNS = (
-    "scenario", "policy", "time_s", "input_rate_per_s", "throughput_per_s", "cpu_ratio", "memory_ratio",
+    "scenario", "policy", "time_s", "offered_rate_per_s", "throughput_per_s", "cpu_ratio", "memory_ratio",
     "busy_ratio", "back_pressure_ratio", "queue_records", "lag_records", "requested", "running", "standby",
     "reason", "estimates",
 )  # fmt: skip
@@ -59,7 +59,7 @@ def _row(run: Run, step: Step) -> tuple[object, ...]:
         run.variation["scenario"],
         run.policy,
         seen.time_s,
-        metrics.input_rate_per_s,
+        metrics.offered_rate_per_s,
         metrics.throughput_per_s,
         metrics.cpu_ratio,
         metrics.memory_ratio,

@@ -21,7 +21,7 @@ class LoadSample(NamedTuple):
     time_s: float
     ids: tuple[str, ...]  # of the instances that run
     loads: Loads  # [instance, metric]
-    rate_per_s: float | None  # offered to the operator
+    rate_per_s: float | None  # D of the EKF paper: the incoming data it measures at each operator (§2)
 
 
 def load_sample(observation: Observation, operator: str) -> LoadSample:
@@ -31,7 +31,7 @@ def load_sample(observation: Observation, operator: str) -> LoadSample:
     # Plain Python up to the array: for a handful of instances twice as quick as array operations.
     rows = [(_ratio(one.cpu_ratio), _ratio(one.memory_ratio)) for one in running]
     loads = np.array(rows) if rows else np.empty((0, len(METRICS)))
-    rate = seen.input_rate_per_s
+    rate = seen.arrival_rate_per_s
     is_rate = rate is not None and 0.0 <= rate < inf  # NaN is not
     measured_s = observation.time_s if observation.measured_s is None else observation.measured_s
     return LoadSample(measured_s, tuple([one.id for one in running]), loads, rate if is_rate else None)

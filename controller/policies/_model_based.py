@@ -44,7 +44,7 @@ class ModelBased:
         return frozenset(
             {
                 Capability.BACK_PRESSURE,
-                Capability.INPUT_RATE,
+                Capability.OFFERED_RATE,
                 Capability.OPERATOR_PARALLELISM,
                 Capability.NODE_CHOICE,
             }
@@ -107,10 +107,13 @@ class ModelBased:
     def _scaled_down(
         self, operator: Operator, observation: Observation, seen: OperatorMetrics
     ) -> tuple[int, str]:
-        """Algorithms 2 and 4: give up replicas while those that remain cover the input."""
+        """Algorithms 2 and 4: give up replicas while those that remain cover the input.
+
+        IR, the "incoming data rate" that §III-B monitors beside the throughput, is what is offered: what
+        arrives behind back pressure would be the throughput again, and hide what waits in Kafka."""
         placement = observation.requested
         model = self._model_of(operator.name)
-        if model is None or seen.input_rate_per_s is None or seen.throughput_per_s is None:
+        if model is None or seen.offered_rate_per_s is None or seen.throughput_per_s is None:
             return len(placement[operator.name]), ""
         topology = observation.topology
         mst_per_s = self._mst_per_s(model, topology, placement[operator.name])
@@ -120,10 +123,10 @@ class ModelBased:
         ):
             fewer = self._one_fewer(topology, placement, operator.name)
             remaining_per_s = self._mst_per_s(model, topology, fewer[operator.name])
-            if not self._may_remove(mst_per_s, remaining_per_s, seen.input_rate_per_s):
+            if not self._may_remove(mst_per_s, remaining_per_s, seen.offered_rate_per_s):
                 break
             placement, mst_per_s = fewer, remaining_per_s
-        reason = f"{mst_per_s:.0f} records/s are enough for {seen.input_rate_per_s:.0f}"
+        reason = f"{mst_per_s:.0f} records/s are enough for {seen.offered_rate_per_s:.0f}"
         return len(placement[operator.name]), reason
 
     def _model_of(self, name: str) -> MstModel | None:
@@ -131,10 +134,10 @@ class ModelBased:
             self._models[name] = self.model_from(self._measurements[name])
         return self._models.get(name)
 
-    def _may_remove(self, mst_per_s: float, remaining_per_s: float, input_rate_per_s: float) -> bool:
+    def _may_remove(self, mst_per_s: float, remaining_per_s: float, offered_rate_per_s: float) -> bool:
         if self.algorithm_4 == "printed":  # line 5 to the letter: the opposite of what §IV-D says in words
-            return mst_per_s <= input_rate_per_s
-        return remaining_per_s >= input_rate_per_s
+            return mst_per_s <= offered_rate_per_s
+        return remaining_per_s >= offered_rate_per_s
 
     def _one_fewer(self, topology: Topology, placement: Placement, name: str) -> Placement:
         return grown(topology, placement, {name: len(placement[name]) - 1}, nearest)

@@ -33,12 +33,13 @@ def replicas_of(observation: Observation, scope: Scope) -> int:
 
 
 def workload_of(observation: Observation, scope: Scope) -> float | None:
-    """What comes in at the sources of the job, or to the one operator."""
+    """What is offered to the sources of the job, or to the one operator: the thesis reads the workload from
+    the Kafka topics (§4), which know what comes in however little of it passes."""
     if scope.whole_job:
         names = [operator.name for operator in observation.topology.operators if not operator.upstream]
     else:
         names = [operator.name for operator in scope.operators]
-    rates_per_s = [observation.operators[name].input_rate_per_s for name in names]
+    rates_per_s = [observation.operators[name].offered_rate_per_s for name in names]
     return None if None in rates_per_s else sum(rate for rate in rates_per_s if rate is not None)
 
 

@@ -96,7 +96,7 @@ class SlowRecords(Generic[_Memory]):
     def needs(self) -> Capabilities:
         always = {
             Capability.LAG,
-            Capability.INPUT_RATE,
+            Capability.OFFERED_RATE,
             Capability.OPERATOR_PARALLELISM,
             Capability.NODE_CHOICE,
         }

@@ -110,7 +110,7 @@ class ExtendedKalman(FilteredThreshold):
 
     @property
     def needs(self) -> Capabilities:
-        return super().needs | {Capability.INPUT_RATE}
+        return super().needs | {Capability.ARRIVAL_RATE}
 
     def start(self, topology: Topology, rng: Generator) -> None:
         if (self.level_sensitivity is None) != (self.change_sensitivity is None):

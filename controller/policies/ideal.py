@@ -19,13 +19,14 @@ class Ideal(MemorylessPolicy):
 
     @property
     def needs(self) -> Capabilities:
-        return frozenset({Capability.INPUT_RATE, Capability.INSTANT_RESCALE, Capability.NODE_CHOICE})
+        return frozenset({Capability.OFFERED_RATE, Capability.INSTANT_RESCALE, Capability.NODE_CHOICE})
 
     def decide(self, observation: Observation) -> Plan | None:
         target: dict[str, int] = {}
         reasons: list[str] = []
         for operator in observation.topology.operators:
-            rate_per_s = observation.operators[operator.name].input_rate_per_s
+            # What is offered to this operator, since demand is defined by it (analysis/demand.py).
+            rate_per_s = observation.operators[operator.name].offered_rate_per_s
             if not operator.scalable or operator.name not in self.capacity_per_s or rate_per_s is None:
                 continue
             capacity_per_s = self.capacity_per_s[operator.name]

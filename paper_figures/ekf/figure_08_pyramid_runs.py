@@ -27,7 +27,7 @@ def draw(runs: pd.DataFrame) -> Figure:
     most = max(runs["running"].max(), runs["requested"].max())
     for axis, (policy, label) in zip(axes, LABELS.items(), strict=True):
         run = runs[runs["policy"] == policy]
-        draw_workload(axis, run["time_s"], run["input_rate_per_s"].fillna(0.0))
+        draw_workload(axis, run["time_s"], run["offered_rate_per_s"].fillna(0.0))
         axis.step(run["time_s"], run["requested"], where="post", color=POLICY_COLOUR[policy], linewidth=0.5)
         draw_instances(axis, run["time_s"], run["running"], POLICY_COLOUR[policy])
         axis.set(ylim=(0, most + 1))

@@ -22,7 +22,7 @@ def load(tables: Path) -> pd.DataFrame:
 def draw(run: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(PAGE_WIDTH_IN, 2.7))
     axis = figure.subplots()
-    draw_workload(axis, run["time_s"], run["input_rate_per_s"].fillna(0.0))
+    draw_workload(axis, run["time_s"], run["offered_rate_per_s"].fillna(0.0))
     measured, filtered = run["cpu_measured_ratio"], run["cpu_filtered_ratio"]
     draw_load(axis, run["time_s"], measured, color="#7A828C", linewidth=0.6, label="measured")
     draw_load(axis, run["time_s"], filtered, color=POLICY_COLOUR["ekf"], linewidth=1.1, label="filtered")

@@ -78,7 +78,7 @@ def _decided(rows: Sequence[Sequence[float]], pretrained: Any) -> tuple[float, A
     taken_s = []
     for time_s, workload_per_s, replicas, slow_ratio in rows:
         placement = {"job": tuple(node.name for node in nodes[: int(replicas)])}
-        seen = {"job": OperatorMetrics(input_rate_per_s=workload_per_s)}
+        seen = {"job": OperatorMetrics(offered_rate_per_s=workload_per_s)}
         lag = slow_ratio * workload_per_s
         observation = Observation(
             time_s, topology, placement, placement, seen, measured_s=time_s, lag_records=lag

@@ -26,7 +26,7 @@ def observed(tables: Path, scenario: str) -> pd.DataFrame:
     chosen = decisions[decisions["scenario"] == scenario]
     estimates = [json.loads(document) for document in chosen["estimates"]]
     numbers = pd.DataFrame.from_records(estimates, columns=list(NUMBERS), index=chosen.index).astype(float)
-    numbers["workload_per_s"] = numbers["workload_per_s"].fillna(chosen["input_rate_per_s"])
+    numbers["workload_per_s"] = numbers["workload_per_s"].fillna(chosen["offered_rate_per_s"])
     frame = chosen[["policy", "time_s"]].assign(replicas=chosen["requested"]).join(numbers)
     return frame.reset_index(drop=True)
 

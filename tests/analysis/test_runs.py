@@ -35,6 +35,7 @@ def test_a_journal_becomes_four_tables(spark, results, journal_lines, write_jour
     first, second = tables.decisions.orderBy("time_s").collect()
     assert first.reason == "map +1 for 25 records/s"
     assert first.operators["map"].cpu_ratio == 0.5
+    assert first.operators["map"].offered_rate_per_s == 12.5  # called input_rate_per_s in older journals
     assert (first.lag_records, second.placement) == (7.0, None)
     (receipt,) = tables.receipts.collect()
     assert (receipt.outcome, receipt.downtime_s, len(receipt.placement["map"])) == ("done", 60.0, 3)

@@ -55,7 +55,8 @@ METRICS_OF = {
     Capability.BACK_PRESSURE: "back_pressure_ratio",
     Capability.BUSY: "busy_ratio",
     Capability.TRUE_RATE: "true_rate_per_s",
-    Capability.INPUT_RATE: "input_rate_per_s",
+    Capability.ARRIVAL_RATE: "arrival_rate_per_s",
+    Capability.OFFERED_RATE: "offered_rate_per_s",
     Capability.RESPONSE_TIME: "response_time_ms",
 }
 MEASURED = [metric.name for metric in fields(OperatorMetrics) if metric.name != "instances"]
@@ -318,7 +319,8 @@ def test_never_leaves_the_bounds_whatever_it_sees(prepared, observations, extrem
     nodes = ("fog1",) if extreme == 0 else ("fog1", "fog2", "fog3", "fog4", "fog5")
     ratios = dict.fromkeys(("cpu_ratio", "memory_ratio", "busy_ratio"), extreme)
     rate_per_s = 1e6 * extreme
-    rates = {"input_rate_per_s": rate_per_s, "throughput_per_s": rate_per_s, "queue_records": rate_per_s}
+    names = ("arrival_rate_per_s", "offered_rate_per_s", "throughput_per_s", "queue_records")
+    rates = dict.fromkeys(names, rate_per_s)
     policy = prepared.policy()
     for observation in observations:
         placement = {**observation.requested, "map": nodes}

@@ -69,7 +69,7 @@ instances = st.builds(
 )
 metrics = st.builds(
     OperatorMetrics,
-    input_rate_per_s=maybe,
+    offered_rate_per_s=maybe,
     throughput_per_s=maybe,
     true_rate_per_s=maybe,
     back_pressure_ratio=maybe,
@@ -170,12 +170,18 @@ def test_every_field_comes_back_exactly(tmp_path_factory, recorded, final, finis
 
 def test_floats_come_back_to_the_last_bit(path):
     step = step_at(
-        THIRD, map=OperatorMetrics(cpu_ratio=0.1 + 0.2, input_rate_per_s=1e-308, queue_records=-0.0)
+        THIRD, map=OperatorMetrics(cpu_ratio=0.1 + 0.2, offered_rate_per_s=1e-308, queue_records=-0.0)
     )
     back = read(written(path, step)).steps[0].observation
     assert back.time_s == THIRD
     assert back.operators["map"].cpu_ratio == 0.30000000000000004
-    assert back.operators["map"].input_rate_per_s == 1e-308
+    assert back.operators["map"].offered_rate_per_s == 1e-308
+
+
+def test_what_an_older_journal_calls_otherwise_is_still_read(path):
+    written(path, step_at(60.0, map=OperatorMetrics(offered_rate_per_s=12.5)))
+    path.write_bytes(path.read_bytes().replace(b"offered_rate_per_s", b"input_rate_per_s"))
+    assert read(path).steps[0].observation.operators["map"].offered_rate_per_s == 12.5
 
 
 def test_a_whole_number_of_seconds_stays_a_float(path):

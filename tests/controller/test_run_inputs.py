@@ -58,7 +58,7 @@ def test_the_simulated_job_sees_each_load_at_its_operator():
         seen = testbed.observe().operators
     for operator in OPERATORS:
         arrived_per_s = prepared.setup.inputs[operator][80:100].sum() / 20
-        assert seen[operator].input_rate_per_s == pytest.approx(arrived_per_s)
+        assert seen[operator].offered_rate_per_s == pytest.approx(arrived_per_s)
         assert seen[operator].throughput_per_s == pytest.approx(arrived_per_s)
 
 

@@ -211,7 +211,7 @@ def _turn(scenario: str, policy: str, turn: int) -> dict[str, object]:
         "scenario": scenario,
         "policy": policy,
         "time_s": 15.0 * turn,
-        "input_rate_per_s": workload_per_s,
+        "offered_rate_per_s": workload_per_s,
         "requested": 2 if 40 < turn < 120 else 1,
         "estimates": json.dumps({} if discarded else estimates),
     }

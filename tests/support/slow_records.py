@@ -30,7 +30,7 @@ def shown(
         NODES[:replicas],
         time_s=time_s,
         topology=topology,
-        source=OperatorMetrics(input_rate_per_s=workload_per_s),
+        source=OperatorMetrics(offered_rate_per_s=workload_per_s),
         running={"source": (), "map": (), "sink": ()} if stopped else None,
         receipts=receipts,
     )

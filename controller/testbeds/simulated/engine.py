@@ -37,6 +37,7 @@ class Counters(NamedTuple):
     """Cumulative truth at one instant."""
 
     step: int
+    entered: Floats  # records that came in at each entry
     offered: Floats  # records offered to each operator, before any back pressure
     processed: Floats  # records each operator has processed
     saturated_steps: Floats  # per entry: steps that ended with a backlog
@@ -168,15 +169,17 @@ class Engine:
 
     def counters(self, step: int) -> Counters:
         """Cumulative truth at a step, now or within the metrics' window before."""
-        offered = self._offered[:, min(step, self.last_arrival_step)] @ self.dag.multiplicity
+        entered = self._offered[:, min(step, self.last_arrival_step)]
+        offered = entered @ self.dag.multiplicity
         for stretch in reversed(self._stretches):
             if stretch.start <= step:
                 column = step - stretch.start
                 return Counters(
-                    step, offered, stretch.processed[:, column], stretch.saturated_steps[:, column]
+                    step, entered, offered, stretch.processed[:, column], stretch.saturated_steps[:, column]
                 )
         if step == 0:
-            return Counters(0, offered, np.zeros(len(self.operators)), np.zeros(len(self.dag.entries)))
+            nothing = np.zeros(len(self.operators)), np.zeros(len(self.dag.entries))
+            return Counters(0, entered, offered, *nothing)
         raise ValueError(f"step {step} lies before the metrics' window")
 
     @property

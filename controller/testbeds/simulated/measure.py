@@ -14,6 +14,7 @@ from numpy.random import Generator
 
 from controller.model import Instance, InstanceMetrics, Instances, NodeMetrics, OperatorMetrics, Topology
 from controller.testbeds.simulated.engine import Counters, Engine
+from controller.testbeds.simulated.flow import Dag
 from controller.testbeds.simulated.layout import Replicas
 from controller.testbeds.simulated.settings import Memory, Noise
 
@@ -55,14 +56,17 @@ def operator_metrics(
 ) -> dict[str, OperatorMetrics]:
     """Averages between two instants, as Prometheus would report them."""
     window_s = (now.step - since.step) * engine.step_s
-    input_per_s = ((now.offered - since.offered) / window_s).tolist()
+    offered_per_s = ((now.offered - since.offered) / window_s).tolist()
     throughput_per_s = ((now.processed - since.processed) / window_s).tolist()
+    arrival_per_s = _arrivals(
+        engine.dag, ((now.entered - since.entered) / window_s).tolist(), throughput_per_s
+    )
     backlog, waits_s = engine.backlog.tolist(), engine.waits_now_s()
     busy = [
         _share(rate_per_s, placed.capacity_per_s)
         for rate_per_s, placed in zip(throughput_per_s, engine.layout.replicas, strict=True)
     ]
-    pressure = _back_pressure(engine, since, now, input_per_s, busy)
+    pressure = _back_pressure(engine, since, now, offered_per_s, busy)
     replicas = [engine.instances_alive(i) for i in range(len(engine.operators))]
     instances = sum(replicas)
     readers = Readers.of(noise, draws, meters=4 * len(replicas) + instances, gauges=len(replicas) + instances)
@@ -70,22 +74,35 @@ def operator_metrics(
     slow_errors = wander.errors(engine.time_s, [each.id for some in serving.values() for each in some])
 
     seen: dict[str, OperatorMetrics] = {}
+    selectivity = engine.dag.selectivity.tolist()
     for i, (name, placed) in enumerate(zip(engine.dag.names, engine.layout.replicas, strict=True)):
-        input_seen, throughput_seen = input_per_s[i] * next(off), throughput_per_s[i] * next(off)
+        input_off, throughput_seen = next(off), throughput_per_s[i] * next(off)
+        offered_seen, arrival_seen = offered_per_s[i] * input_off, arrival_per_s[i] * input_off
         busy_seen, pressure_seen = min(1.0, busy[i] * next(off)), min(1.0, pressure[i] * next(off))
-        if replicas[i] == 0:  # no process to ask; Kafka still knows what was offered and what waits
+        if replicas[i] == 0:  # no process to ask; the broker still knows what enters and what waits
             next(readers.cpu_factor)
-            seen[name] = OperatorMetrics(input_rate_per_s=input_seen, queue_records=backlog[i])
+            seen[name] = OperatorMetrics(
+                arrival_rate_per_s=arrival_seen if _at_broker(engine, i) else None,
+                offered_rate_per_s=offered_seen,
+                queue_records=backlog[i],
+            )
             continue
         wait_s = 0.0 if placed.station is None else placed.station.wait_s(throughput_per_s[i])
         load = Load(
             _share(throughput_per_s[i], placed.cpu_base_per_s),
             busy[i],
             memory_ratio(engine.simulation.memory.get(name), busy[i], backlog[i] / replicas[i]),
-            throughput_per_s[i] / replicas[i],
+            (
+                throughput_per_s[i] / replicas[i],
+                arrival_per_s[i] / replicas[i],
+                offered_per_s[i] / replicas[i],
+            ),
+            selectivity[i],
         )
         seen[name] = OperatorMetrics(
-            input_rate_per_s=input_seen,
+            arrival_rate_per_s=arrival_seen,
+            output_rate_per_s=throughput_seen * selectivity[i],
+            offered_rate_per_s=offered_seen,
             throughput_per_s=throughput_seen,
             true_rate_per_s=throughput_seen / busy_seen if busy_seen > 0 else None,
             back_pressure_ratio=pressure_seen,
@@ -106,7 +123,8 @@ class Load(NamedTuple):
     cpu: float
     busy: float
     memory: float | None
-    rate_per_s: float
+    rates_per_s: tuple[float, float, float]  # processed, arriving, offered
+    selectivity: float
 
 
 class Draws(NamedTuple):
@@ -182,12 +200,30 @@ def memory_ratio(memory: Memory | None, busy: float, waiting_records: float) -> 
     return min(1.0, used + memory.per_waiting_record_ratio * waiting_records)
 
 
+def _arrivals(dag: Dag, entered_per_s: list[float], throughput_per_s: list[float]) -> list[float]:
+    """What reached each operator: from outside, and from those upstream."""
+    arrived = [0.0] * len(dag.names)
+    for entry, rate_per_s in zip(dag.entries, entered_per_s, strict=True):
+        arrived[entry] = rate_per_s
+    for i, above in enumerate(dag.upstream):
+        for j, weight in zip(above, dag.weights[i], strict=True):
+            arrived[i] += weight * throughput_per_s[j]
+    return arrived
+
+
+def _at_broker(engine: Engine, i: int) -> bool:
+    """Whether what reaches an operator comes through a queue that can be asked, whatever runs."""
+    if engine.simulation.buffering == "queues":
+        return True
+    return i in engine.dag.entries and not engine.dag.upstream[i]
+
+
 def _share(rate_per_s: float, capacity_per_s: float) -> float:
     return min(1.0, max(0.0, rate_per_s / capacity_per_s)) if capacity_per_s > 0 else 0.0
 
 
 def _back_pressure(
-    engine: Engine, since: Counters, now: Counters, input_per_s: list[float], busy: list[float]
+    engine: Engine, since: Counters, now: Counters, offered_per_s: list[float], busy: list[float]
 ) -> list[float]:
     """Behind a saturated operator its ancestors are busy for what passes and back-pressured for the rest;
     the root itself and everything below it are not."""
@@ -198,7 +234,7 @@ def _back_pressure(
     for row, entry in enumerate(dag.entries):
         steps = float(now.saturated_steps[row] - since.saturated_steps[row])
         limit_per_s, slowest = engine.limit_of(row)
-        if steps == 0 or not (simulation.back_pressure_in_catch_up or input_per_s[entry] > limit_per_s):
+        if steps == 0 or not (simulation.back_pressure_in_catch_up or offered_per_s[entry] > limit_per_s):
             continue
         for i in dag.ancestors[slowest]:
             if i == entry or entry in dag.ancestors[i]:
@@ -215,8 +251,10 @@ def _instances(
 ) -> tuple[InstanceMetrics, ...]:
     """Records are dealt out evenly, so instances differ by what measuring adds."""
     instances = []
+    processed_per_s, arrival_per_s, offered_per_s = load.rates_per_s
     for each in serving:
-        factor = next(readers.cpu_factor)
+        factor, off = next(readers.cpu_factor), next(readers.off)
+        rate_per_s = processed_per_s * off
         instances.append(
             InstanceMetrics(
                 each.id,
@@ -225,7 +263,10 @@ def _instances(
                 readers.cpu(load.cpu + slow_errors.get(each.id, 0.0), factor),
                 readers.memory(load.memory),
                 min(1.0, load.busy * factor),
-                load.rate_per_s * next(readers.off),
+                rate_per_s,
+                arrival_per_s * off,
+                rate_per_s * load.selectivity,
+                offered_per_s * off,
             )
         )
     return tuple(instances)

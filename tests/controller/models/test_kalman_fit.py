@@ -171,7 +171,7 @@ def observed(time_s, rate_per_s, loads, state="running"):
         InstanceMetrics(f"map-{n}", "fog1", state, cpu_ratio=cpu, memory_ratio=memory)
         for n, (cpu, memory) in enumerate(loads)
     )
-    metrics = OperatorMetrics(input_rate_per_s=rate_per_s, instances=instances)
+    metrics = OperatorMetrics(arrival_rate_per_s=rate_per_s, instances=instances)
     return seen(["fog1", "fog2"], time_s=time_s, map=metrics)
 
 

@@ -42,7 +42,7 @@ def look(time_s, cpu, memory=0.3, running=2, requested=None, rate_per_s=15.0, to
         time_s=time_s,
         topology=topology,
         running=placed(*NODES[:running]),
-        map=OperatorMetrics(input_rate_per_s=rate_per_s, instances=tuple(instances)),
+        map=OperatorMetrics(arrival_rate_per_s=rate_per_s, instances=tuple(instances)),
     )
 
 

@@ -27,7 +27,7 @@ def overloaded(nodes, throughput_per_s=200.0, topology=None, source_bp=0.9, map_
         topology=topology,
         source=OperatorMetrics(throughput_per_s=throughput_per_s, back_pressure_ratio=source_bp),
         map=OperatorMetrics(
-            input_rate_per_s=throughput_per_s, throughput_per_s=throughput_per_s, back_pressure_ratio=map_bp
+            offered_rate_per_s=throughput_per_s, throughput_per_s=throughput_per_s, back_pressure_ratio=map_bp
         ),
     )
 
@@ -39,7 +39,7 @@ def calm(nodes, rate_per_s, topology=None, input_per_s=None):
         topology=topology,
         source=OperatorMetrics(throughput_per_s=rate_per_s, back_pressure_ratio=0.0),
         map=OperatorMetrics(
-            input_rate_per_s=rate_per_s if input_per_s is None else input_per_s,
+            offered_rate_per_s=rate_per_s if input_per_s is None else input_per_s,
             throughput_per_s=rate_per_s,
             back_pressure_ratio=0.0,
         ),
@@ -89,7 +89,7 @@ def diamond_seen(**back_pressure) -> Observation:
     topology = diamond()
     placement = {operator.name: (f"n{i}",) for i, operator in enumerate(topology.operators)}
     operators = {
-        name: OperatorMetrics(input_rate_per_s=100, throughput_per_s=100, back_pressure_ratio=ratio)
+        name: OperatorMetrics(offered_rate_per_s=100, throughput_per_s=100, back_pressure_ratio=ratio)
         for name, ratio in back_pressure.items()
     }
     return Observation(0, topology, placement, placement, operators)
@@ -286,7 +286,7 @@ def test_each_operator_has_its_own_model():
     four = {"source": ("n0",), "left": ("n1", "n2"), "right": ("n3", "n4"), "join": ("n5",)}
     observation = replace(diamond_seen(source=0, left=0, right=0, join=0), placement=four, requested=four)
     quiet = {
-        name: replace(metrics, input_rate_per_s=5, throughput_per_s=5)
+        name: replace(metrics, offered_rate_per_s=5, throughput_per_s=5)
         for name, metrics in observation.operators.items()
     }
     plan = policy.decide(replace(observation, operators=quiet))

@@ -18,7 +18,7 @@ def started(topology=None, ladder=LADDER):
 
 
 def offered(rate_per_s, nodes=("fog1", "fog2"), topology=None):
-    return seen(nodes, topology=topology, map=OperatorMetrics(input_rate_per_s=rate_per_s))
+    return seen(nodes, topology=topology, map=OperatorMetrics(offered_rate_per_s=rate_per_s))
 
 
 @pytest.mark.parametrize(

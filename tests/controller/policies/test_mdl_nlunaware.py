@@ -20,7 +20,7 @@ def overloaded(nodes, throughput_per_s):
         nodes,
         source=OperatorMetrics(throughput_per_s=throughput_per_s, back_pressure_ratio=0.9),
         map=OperatorMetrics(
-            input_rate_per_s=throughput_per_s, throughput_per_s=throughput_per_s, back_pressure_ratio=0.0
+            offered_rate_per_s=throughput_per_s, throughput_per_s=throughput_per_s, back_pressure_ratio=0.0
         ),
     )
 
@@ -30,7 +30,7 @@ def calm(nodes, rate_per_s):
         nodes,
         source=OperatorMetrics(throughput_per_s=rate_per_s, back_pressure_ratio=0.0),
         map=OperatorMetrics(
-            input_rate_per_s=rate_per_s, throughput_per_s=rate_per_s, back_pressure_ratio=0.0
+            offered_rate_per_s=rate_per_s, throughput_per_s=rate_per_s, back_pressure_ratio=0.0
         ),
     )
 

@@ -284,9 +284,9 @@ def two_steps() -> Topology:
 def two_steps_seen(first_busy, second_busy, lag_records=50.0) -> Observation:
     placement = {"source": ("n0",), "first": ("n1",), "second": ("n2",)}
     operators = {
-        "source": OperatorMetrics(input_rate_per_s=100.0, busy_ratio=0.1),
-        "first": OperatorMetrics(input_rate_per_s=100.0, busy_ratio=first_busy),
-        "second": OperatorMetrics(input_rate_per_s=300.0, busy_ratio=second_busy),
+        "source": OperatorMetrics(offered_rate_per_s=100.0, busy_ratio=0.1),
+        "first": OperatorMetrics(offered_rate_per_s=100.0, busy_ratio=first_busy),
+        "second": OperatorMetrics(offered_rate_per_s=300.0, busy_ratio=second_busy),
     }
     return Observation(0, two_steps(), placement, placement, operators, lag_records=lag_records)
 

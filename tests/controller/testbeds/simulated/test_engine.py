@@ -459,10 +459,70 @@ def test_with_queues_nobody_is_pressed_back():
     assert seen["source"].queue_records == 0
 
 
-def test_the_input_rate_is_what_is_offered_whatever_passes():
+def rates_of(seen, metric):
+    return pytest.approx([getattr(metrics, metric) for metrics in seen.values()])
+
+
+def test_behind_a_bottleneck_less_arrives_than_is_offered():
+    """map does 200 of 300/s: Kafka sees all that comes, map and sink only what passes."""
     seen = seen_after(60, constant(300, 120))
-    assert [metrics.input_rate_per_s for metrics in seen.values()] == [300, 300, 300]
-    assert [metrics.throughput_per_s for metrics in seen.values()] == [200, 200, 200]
+    assert rates_of(seen, "offered_rate_per_s") == [300, 300, 300]
+    assert rates_of(seen, "arrival_rate_per_s") == [300, 200, 200]
+    assert rates_of(seen, "throughput_per_s") == [200, 200, 200]
+    assert rates_of(seen, "output_rate_per_s") == [200, 200, 200]
+
+
+def test_with_queues_what_arrives_waits_where_it_is_not_processed():
+    seen = seen_after(60, constant(300, 120), buffering="queues", **NO_CHANCE)
+    assert rates_of(seen, "arrival_rate_per_s") == [300, 300, 200]
+    assert rates_of(seen, "throughput_per_s") == [300, 200, 200]
+
+
+def test_operators_emit_by_their_selectivity_and_pass_on_by_their_shares():
+    """source turns 100/s into 200; 30 % of it, 60/s, go to left, of whose 50/s each becomes 3."""
+    operators = (
+        Operator("source", selectivity=2.0),
+        Operator("left", ("source",), selectivity=3.0, shares=(0.3,)),
+        Operator("right", ("source",), shares=(0.7,)),
+        Operator("join", ("left", "right")),
+    )
+    laws = {"source": 1000, "left": 50, "right": 1000, "join": 1000}
+    values = {
+        "capacity": {name: {"law": "linear", "per_replica_per_s": rate} for name, rate in laws.items()},
+        "reconfiguration": {"style": "instant"},
+        "buffering": "queues",
+    }
+    job = SimulatedTestbed(
+        Topology(tuple(Node(f"n{i}", 1, 1024) for i in range(4)), operators, RttUniform(1.0)),
+        {operator.name: (f"n{i}",) for i, operator in enumerate(operators)},
+        validated(Simulation, values, "test"),
+        {"source": np.full(120, 100)},
+        np.random.default_rng(1),
+    )
+    job.wait(60)
+    seen = job.observe().operators
+    assert rates_of(seen, "offered_rate_per_s") == [100, 60, 140, 320]
+    assert rates_of(seen, "arrival_rate_per_s") == [100, 60, 140, 290]
+    assert rates_of(seen, "output_rate_per_s") == [200, 150, 140, 290]
+
+
+def test_instances_share_what_their_operator_is_given():
+    """Two instances of map, which passes 200 of 300/s on."""
+    for instance in seen_after(60, constant(300, 120))["map"].instances:
+        rates = (instance.rate_per_s, instance.arrival_rate_per_s, instance.output_rate_per_s)
+        assert rates == pytest.approx((100, 100, 100))
+        assert instance.offered_rate_per_s == pytest.approx(150)
+
+
+def test_while_the_job_is_stopped_the_broker_still_knows_what_enters():
+    job = simulated(constant(100, 300))
+    job.wait(60)
+    job.apply(Plan(placed("fog1", "fog2", "fog3")))
+    job.wait(60)
+    seen = job.observe().operators
+    assert (seen["source"].arrival_rate_per_s, seen["map"].arrival_rate_per_s) == (100, None)
+    assert rates_of(seen, "offered_rate_per_s") == [100, 100, 100]
+    assert seen["map"].output_rate_per_s is None
 
 
 def test_the_true_rate_is_the_throughput_per_busy_second():
@@ -516,7 +576,7 @@ def test_the_clock_can_tick_in_other_steps():
     observation = job.observe()
     assert observation.time_s == 60
     assert observation.operators["map"].throughput_per_s == pytest.approx(100)
-    assert observation.operators["map"].input_rate_per_s == pytest.approx(150)
+    assert observation.operators["map"].offered_rate_per_s == pytest.approx(150)
     assert observation.lag_records == 3000
 
 

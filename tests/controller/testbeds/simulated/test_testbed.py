@@ -36,12 +36,12 @@ def test_nothing_is_measured_before_anything_has_happened():
 def test_metrics_are_means_over_their_window():
     """40 s of nothing, then 120/s: over the last 60 s, a third of that, then two thirds, then all."""
     job = simulated(constant(0, 40) + constant(120, 200), metric_window_s=60)
-    assert metrics_of(job, 6, "input_rate_per_s", 20) == pytest.approx([0, 0, 40, 80, 120, 120])
+    assert metrics_of(job, 6, "offered_rate_per_s", 20) == pytest.approx([0, 0, 40, 80, 120, 120])
 
 
 def test_a_long_period_does_not_make_the_window_longer():
     job = simulated(constant(0, 240) + constant(120, 200), metric_window_s=60)
-    assert metrics_of(job, 1, "input_rate_per_s", 300) == pytest.approx([120])
+    assert metrics_of(job, 1, "offered_rate_per_s", 300) == pytest.approx([120])
 
 
 @pytest.mark.parametrize("period_s", [45, 25, 50, 59])
@@ -50,11 +50,11 @@ def test_a_period_that_does_not_divide_the_window_does_not_either(period_s):
     job = simulated(constant(0, 300) + constant(120, 600), metric_window_s=60)
     while job.observe().time_s < 360:
         job.wait(period_s)
-    assert job.observe().operators["map"].input_rate_per_s == pytest.approx(120)
+    assert job.observe().operators["map"].offered_rate_per_s == pytest.approx(120)
 
 
 def test_the_first_window_is_as_long_as_the_run():
-    assert metrics_of(simulated(constant(120, 200)), 1, "input_rate_per_s", 10) == pytest.approx([120])
+    assert metrics_of(simulated(constant(120, 200)), 1, "offered_rate_per_s", 10) == pytest.approx([120])
 
 
 def test_a_node_shows_the_cpu_of_its_instances_per_slot():
@@ -83,7 +83,7 @@ def noisy(reconfiguration=INSTANT, **noise):
 @pytest.mark.parametrize(
     ("metric", "expected", "spread_expected"),
     [
-        ("input_rate_per_s", 80, 0.03),
+        ("offered_rate_per_s", 80, 0.03),
         ("throughput_per_s", 80, 0.03),
         ("busy_ratio", 0.4, 0.03),
         ("cpu_ratio", 0.4, 0.10),
@@ -103,7 +103,7 @@ def test_metrics_are_noisy_each_on_its_own():
     for _ in range(400):
         job.wait(60)
         seen = job.observe().operators["map"]
-        rates.append(seen.input_rate_per_s)
+        rates.append(seen.offered_rate_per_s)
         throughputs.append(seen.throughput_per_s)
     assert abs(np.corrcoef(rates, throughputs)[0, 1]) < 0.25
 
@@ -174,7 +174,7 @@ def test_settling_begins_when_the_restart_is_over():
     job.wait(60)
     job.apply(Plan(placed("fog1", "fog2", "fog3", "fog4")))
     job.wait(130)
-    inputs = metrics_of(job, 10, "input_rate_per_s", 10)  # from 200 s
+    inputs = metrics_of(job, 10, "offered_rate_per_s", 10)  # from 200 s
     off = abs(inputs / 80 - 1)
     assert off[:4].max() > 0.02
     assert off[4:].max() < 0.005
