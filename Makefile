@@ -59,6 +59,8 @@ artifacts: $(VENV)/.ready-testbed ## Collect what the local testbed needs into t
 	@$(BIN)/fogscale testbed artifacts
 
 testbed-up: $(VENV)/.ready-testbed ## Build the fog on emulated nodes of this machine (needs root)
+	@$(BIN)/ansible-playbook -i inventory/local playbooks/preflight.yml
+	@$(BIN)/fogscale testbed artifacts
 	@$(BIN)/ansible-playbook -i inventory/local site.yml
 
 testbed-down: $(VENV)/.ready-testbed ## Take it down again; nothing is left behind

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import yaml
 from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from fog import manifest as manifests
@@ -19,7 +22,8 @@ from fog.checks.status import status as status_of
 from fog.folders import TESTBEDS, cache_folder, checkout, state_folder
 from fog.network.matrix import MOST_MS
 from fog.network.ping import Measured
-from fog.playbooks import Progress, Step, run
+from fog.playbooks import Progress as Played
+from fog.playbooks import Step, run
 from fogscale.console import Json, err, out
 from fogscale.errors import FogscaleError, unknown
 
@@ -47,7 +51,20 @@ def up(testbed: Testbed = "local", fog_nodes: FogNodes = None, as_json: Json = F
     built = manifests.find(state_folder(testbed))
     if fog_nodes is None and built is not None and built.emulated:
         variables = {"fog_nodes": built.fog_nodes}
+    _collect_first(testbed, variables)
     _report(run("site.yml", testbed, variables, _tell), "up", testbed, as_json)
+
+
+def _collect_first(testbed: str, variables: dict[str, Any]) -> None:
+    """What takes minutes is made where its progress can be seen; the machine is checked before, as always.
+    Pis mostly fetch releases, and the playbook knows which."""
+    if testbed == "pi":
+        return
+    shelf = artifact_store.store(checkout(), cache_folder())
+    wanted = [artifact_store.ROOTFS, *artifact_store.buildable(shelf.catalogue)]
+    if artifact_store.missing(shelf, wanted):
+        run("playbooks/preflight.yml", testbed, variables, _tell)
+        artifact_store.collect(shelf, wanted, _making)
 
 
 @testbed_app.command()
@@ -106,21 +123,27 @@ def artifacts(
 ) -> None:
     """Collect what the local testbed is made of into the cache; only what is missing is built or fetched."""
     shelf = artifact_store.store(checkout(), cache_folder(), architecture)
-    begun_s = time.monotonic()
-
-    def tell(name: str, new: bool) -> None:
-        nonlocal begun_s
-        seconds, begun_s = time.monotonic() - begun_s, time.monotonic()
-        if err.is_terminal:
-            what = "made" if new else "as it was"
-            err.print(f"  {name:<40} {what:>12}  {seconds:6.1f} s", highlight=False, style="dim")
-
     wanted = names or [artifact_store.ROOTFS, *artifact_store.buildable(shelf.catalogue)]
-    folders, made = artifact_store.collect(shelf, wanted, tell)
+    folders, made = artifact_store.collect(shelf, wanted, _making)
     if as_json:
         print(json.dumps({"folders": {name: str(path) for name, path in folders.items()}, "made": made}))
     else:
         out.print(f"{len(folders)} artifacts in {shelf.cache}, {len(made)} of them new", highlight=False)
+
+
+@contextmanager
+def _making(work: artifact_store.Work) -> Iterator[None]:
+    """On a terminal: what is being made, for how long already, how far that is; a line when it is done."""
+    if not err.is_terminal:
+        yield
+        return
+    begun_s = time.monotonic()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        bar.add_task(str(work))
+        yield
+    seconds = time.monotonic() - begun_s
+    err.print(f"  {work.name:<40} {'made':>12}  {seconds:6.1f} s", highlight=False, style="dim")
 
 
 def read_matrix(file: Path) -> dict[str, Any]:
@@ -161,7 +184,7 @@ def _tell(step: Step) -> None:
         err.print(f"  {step.name:<40} {changed:>12}  {step.seconds:6.1f} s", highlight=False, style="dim")
 
 
-def _report(progress: Progress, verb: str, testbed: str, as_json: bool) -> None:
+def _report(progress: Played, verb: str, testbed: str, as_json: bool) -> None:
     changed = sum(progress.changed.values())
     seconds = sum(step.seconds for step in progress.steps)
     if as_json:

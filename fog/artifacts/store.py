@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from fogscale.errors import FogscaleError, unknown
 RECIPE = 1  # raised when what the builders do changes
 CATALOGUE = "playbooks/vars/artifacts.yml"
 ROOTFS = "rootfs"  # the nodes' root file system, listed with the artifacts
-# Kind → keys that must be there, keys that may be. All have `kind` and `version`.
+ROOTFS_MIN = 1.0  # how long it usually takes on two cores
+SOON_MIN = 0.2  # what the others take, for which the catalogue says nothing
+# Kind → keys that must be there, keys that may be. All have `kind` and `version`, and may have `usual_min`.
 SHAPES: Mapping[str, tuple[set[str], set[str]]] = {
     "go": ({"source", "program"}, {"package", "tags", "variables"}),
     "maven": ({"source"}, set()),
@@ -37,6 +39,7 @@ class Artifact:
     kind: str
     version: str
     options: Mapping[str, Any]
+    usual_min: float = SOON_MIN  # how long it usually takes on two cores
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -63,10 +66,14 @@ def _artifact(file: Path, name: str, entry: Any) -> Artifact:
     if missing:
         raise FogscaleError(f"{where}: write its {' and '.join(missing)}")
     for key in entry:
-        if key not in needed | possible | {"kind", "version"}:
-            raise FogscaleError(f"{where}: {unknown('key', str(key), needed | possible)}")
-    options = {key: value for key, value in entry.items() if key not in ("kind", "version")}
-    return Artifact(name, entry["kind"], str(entry["version"]), options)
+        if key not in needed | possible | {"kind", "version", "usual_min"}:
+            raise FogscaleError(f"{where}: {unknown('key', str(key), needed | possible | {'usual_min'})}")
+    # How long it takes is no part of what it is, so no option: the cache would be made anew.
+    options = {key: value for key, value in entry.items() if key not in ("kind", "version", "usual_min")}
+    usual_min = entry.get("usual_min", SOON_MIN)
+    if isinstance(usual_min, bool) or not isinstance(usual_min, int | float) or usual_min <= 0:
+        raise FogscaleError(f"{where}: usual_min is '{usual_min}': write a number of minutes")
+    return Artifact(name, entry["kind"], str(entry["version"]), options, float(usual_min))
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,10 @@ class Store:
             if artifact.kind == "java":
                 builders.check_java_compiler()
 
+    def parts(self, name: str) -> tuple[str, ...]:
+        """What has to be there before it can be made."""
+        return () if name == ROOTFS else self._parts_of(self.artifact(name))
+
     def _parts_of(self, artifact: Artifact) -> tuple[str, ...]:
         return (*((ROOTFS,) if artifact.options.get("packages") else ()), *artifact.parts)
 
@@ -192,19 +203,61 @@ def store(project: Path, cache: Path, architecture: str | None = None) -> Store:
     return Store(read(project / CATALOGUE), project, cache, architecture or recipe.architecture, recipe)
 
 
+@dataclass(frozen=True)
+class Work:
+    """One artifact that has to be made, and how far that is of all that have to."""
+
+    name: str
+    place: int  # from 1
+    of: int
+    usual_min: float
+    left_min: float  # usually, with those that come after it
+
+    def __str__(self) -> str:
+        later = (
+            ""
+            if self.place == self.of
+            else f"; then {self.of - self.place} more, {_about(self.left_min)} in all"
+        )
+        return f"{self.name} ({self.place} of {self.of}), {_about(self.usual_min)}{later}"
+
+
+def _about(minutes: float) -> str:
+    return "under a minute" if minutes < 1 else f"about {minutes:.0f} min"
+
+
+def missing(store: Store, names: Sequence[str]) -> list[Work]:
+    """What has to be made for these, parts before what they go into."""
+    wanted: dict[str, float] = {}
+
+    def look(name: str) -> None:
+        if name in wanted or store.folder(name).is_dir():
+            return
+        for part in store.parts(name):
+            look(part)
+        wanted[name] = ROOTFS_MIN if name == ROOTFS else store.artifact(name).usual_min
+
+    for name in names:
+        look(name)
+    usual = list(wanted.items())
+    return [
+        Work(name, place + 1, len(usual), minutes, sum(later for _, later in usual[place:]))
+        for place, (name, minutes) in enumerate(usual)
+    ]
+
+
 def collect(
-    store: Store, names: Sequence[str], tell: Callable[[str, bool], None] = lambda *_: None
+    store: Store, names: Sequence[str], during: Callable[[Work], AbstractContextManager[object]] = nullcontext
 ) -> tuple[dict[str, Path], list[str]]:
-    """The folder of each, and which had to be made. One after the other: each build uses all cores."""
-    folders, made = {}, []
+    """The folder of each, and which had to be made. One after the other: each build uses all cores. `during`
+    is entered for everything that is made, for as long as that takes."""
     for name in names:
         store.check_tools(name)
-    for name in names:
-        folder, new = store.ensure(name)
-        folders[name] = folder
-        made += [name] if new else []
-        tell(name, new)
-    return folders, made
+    made = []
+    for work in missing(store, names):
+        with during(work):
+            made += [work.name] if store.ensure(work.name)[1] else []
+    return {name: store.ensure(name)[0] for name in names}, made
 
 
 def buildable(catalogue: Mapping[str, Artifact]) -> list[str]:

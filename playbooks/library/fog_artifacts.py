@@ -18,6 +18,11 @@ options:
   architecture: {type: str, description: 'Of the nodes, amd64 or arm64; by default that of this machine.'}
 author: [fogscale]
 """
+RETURN = """
+folders: {type: dict, returned: always, description: 'Name to folder, of those that were asked for.'}
+made: {type: list, elements: str, returned: always, description: 'What was missing, parts first.'}
+steps: {type: list, elements: dict, returned: always, description: 'The same, and how long each takes.'}
+"""
 
 
 def main() -> None:
@@ -34,18 +39,22 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from fog.artifacts.store import collect, store
+    from fog.artifacts.store import collect, missing, store
     from fog.folders import checkout
 
     given = module.params
     shelf = store(checkout(), Path(given["cache_folder"]), given["architecture"])
+    todo = missing(shelf, given["names"])
     if module.check_mode:
         folders = {name: shelf.folder(name) for name in given["names"]}
-        made = [name for name, folder in folders.items() if not folder.is_dir()]
+        made = [work.name for work in todo]
     else:
         folders, made = collect(shelf, given["names"])
     module.exit_json(
-        changed=bool(made), folders={name: str(folder) for name, folder in folders.items()}, made=made
+        changed=bool(made),
+        folders={name: str(folder) for name, folder in folders.items()},
+        made=made,
+        steps=[{"name": work.name, "text": str(work)} for work in todo],
     )
 
 

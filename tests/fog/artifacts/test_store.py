@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from fog.artifacts import builders
 from fog.artifacts.builders import check_jars, sum_of, unpack
 from fog.artifacts.images import package_files, write_image
 from fog.artifacts.rootfs import Recipe
-from fog.artifacts.store import Artifact, Store, buildable, collect, read, store
+from fog.artifacts.store import Artifact, Store, Work, buildable, collect, missing, read, store
 from fog.folders import checkout
 from fogscale.errors import FogscaleError
 
@@ -182,6 +183,44 @@ def test_a_tool_that_the_last_artifact_lacks_is_missed_before_the_first_is_built
     assert not shelf.cache.exists()
 
 
+@pytest.mark.usefixtures("needs_go")
+def test_what_is_missing_is_told_before_it_is_made_parts_first_and_how_far_it_is(project: Path) -> None:
+    shelf = of(project)
+    slow = replace(shelf.catalogue["hello"], usual_min=7.0)
+    shelf = replace(shelf, catalogue={**shelf.catalogue, "hello": slow})
+    told: list[str] = []
+
+    @contextmanager
+    def during(work: Work) -> Iterator[None]:
+        assert not shelf.folder(work.name).exists()
+        told.append(str(work))
+        yield
+        assert shelf.folder(work.name).is_dir()
+
+    folders, made = collect(shelf, ["box", "hello"], during)
+    assert told == [
+        "hello (1 of 2), about 7 min; then 1 more, about 7 min in all",
+        "box (2 of 2), under a minute",
+    ]
+    assert made == ["hello", "box"]
+    assert folders == {"box": shelf.folder("box"), "hello": shelf.folder("hello")}
+    assert missing(shelf, ["box", "hello"]) == []
+    assert collect(shelf, ["box"], during)[1] == []
+    assert len(told) == 2
+
+
+def test_how_long_it_takes_is_no_part_of_what_it_is(tmp_path: Path) -> None:
+    """Else a new estimate would cost everybody the minutes it speaks of."""
+    entry = {"kind": "wheel", "version": 1, "package": "x", "sha256": "0", "keep": ["*"]}
+    folders = set()
+    for usual in ({}, {"usual_min": 3}, {"usual_min": 9}):
+        file = tmp_path / "artifacts.yml"
+        file.write_text(yaml.safe_dump({"artifacts": {"thing": entry | usual}}))
+        folders.add(replace(of(tmp_path), catalogue=read(file)).folder("thing"))
+    assert len(folders) == 1
+    assert read(file)["thing"].usual_min == 9
+
+
 def test_a_jar_with_another_sum_is_named(tmp_path: Path) -> None:
     for name in ("a.jar", "b.jar"):
         (tmp_path / name).write_text(name)
@@ -311,6 +350,7 @@ def test_an_image_holds_the_files_and_is_the_same_every_time(tmp_path: Path) -> 
         ({"kind": "go", "version": 1, "program": "x"}, "write its source"),
         ({"kind": "maven", "version": 1, "source": "x", "sorce": "y"}, "did you mean source"),
         ("go", "unknown kind"),
+        ({"kind": "maven", "version": 1, "source": "x", "usual_min": "long"}, "write a number of minutes"),
     ],
 )
 def test_a_wrong_entry_is_refused_in_words(tmp_path: Path, entry: object, words: str) -> None:
