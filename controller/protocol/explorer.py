@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import permutations, product
-from time import perf_counter
+from time import process_time
 from typing import Any, NamedTuple
 
 from controller.protocol.agent import ACTIVE, ENDED, IDLE, LEAVING, State, child_of
@@ -58,7 +58,7 @@ class Result:
     states: int
     transitions: int
     quiet: frozenset[str]  # the worlds in which nothing is left to happen, up to symmetry
-    seconds: float
+    seconds: float  # of CPU time
     complete: bool  # False: stopped at the limit of states or time
     counterexample: Counterexample | None
 
@@ -427,7 +427,7 @@ def explore(
     to
     itself would be a run that never gets quiet."""
     explorer = Explorer(scenario, symmetry, partial_order)
-    began = perf_counter()
+    began = process_time()
     vector = explorer.first()
     is_open = {explorer.canonical(vector): True}  # True: on the way from the beginning to here
     quiet: set[str] = set()
@@ -440,7 +440,7 @@ def explore(
             way = [*(frame[3] for frame in path), *([last] if last else [])]
             actions = tuple(Action(explorer.addresses[a[0]], a[1]) for a in way if a)
             found = Counterexample(scenario, actions, problems)
-        seconds = perf_counter() - began
+        seconds = process_time() - began
         return Result(scenario, len(is_open), transitions, frozenset(quiet), seconds, complete, found)
 
     path.append((vector, next(iter(is_open)), iter(explorer.enabled(vector)), None))
@@ -468,7 +468,7 @@ def explore(
             if problems:
                 return result(problems, action)
         path.append((after, new, iter(following), action))
-        if len(is_open) >= max_states or (transitions % 1024 == 0 and perf_counter() - began > max_seconds):
+        if len(is_open) >= max_states or (transitions % 1024 == 0 and process_time() - began > max_seconds):
             return result(complete=False)
     return result()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 from controller.protocol.agent import (
@@ -63,17 +63,22 @@ class Scenario:
     variant: Variant = CORRECTED
     fault: Fault | None = field(default=None, compare=False)
 
-    @property
+    @cached_property
     def step(self) -> Step:
         plain: Step = partial(step, variant=self.variant)
         return plain if self.fault is None else self.fault(plain)
 
-    @property
+    @cached_property
     def has_failures(self) -> bool:
         return any(act.kind == "vanish" for act in self.acts)
 
+    @cached_property
+    def _acts_by_agent(self) -> Mapping[Address, tuple[Act, ...]]:
+        agents = dict.fromkeys(act.agent for act in self.acts)
+        return {agent: tuple(act for act in self.acts if act.agent == agent) for agent in agents}
+
     def acts_of(self, agent: Address) -> tuple[Act, ...]:
-        return tuple(act for act in self.acts if act.agent == agent)
+        return self._acts_by_agent.get(agent, ())
 
 
 class Action(NamedTuple):
@@ -106,23 +111,26 @@ def beginning(scenario: Scenario) -> World:
 
 
 def enabled(world: World, scenario: Scenario) -> list[Action]:
-    """All that can happen next, in an order that depends on nothing but the world."""
+    """All that can happen next, in an order that the way to this world determines."""
     actions = [
         Action(receiver, message)
-        for (_, receiver), channel in sorted(world.channels.items())
+        for (_, receiver), channel in world.channels.items()
         for message in (channel[:1] if scenario.fifo else dict.fromkeys(channel))
     ]
-    ended = {a for a, s in world.states.items() if s.status in (VANISHED, ENDED)}
-    vanished = any(s.status == VANISHED for s in world.states.values())
-    for address in sorted(world.states):
-        state = world.states[address]
-        if address in ended:
+    gone: set[Address] = set()
+    if scenario.has_failures and any(s.status == VANISHED for s in world.states.values()):
+        gone = {a for a, s in world.states.items() if s.status in (VANISHED, ENDED)}
+    for address, state in world.states.items():
+        if state.status in (VANISHED, ENDED):
             continue
-        left = scenario.acts_of(address)[world.acts_done.get(address, 0) :]
-        events = [*moves(state), *(planned(state, left[0]) if left else ())]
-        if vanished:
-            events += [Gone(peer) for peer in sorted(known_to(state) & ended)]
-        actions += [Action(address, event) for event in events]
+        acts = scenario.acts_of(address)
+        done = world.acts_done.get(address, 0)
+        if state.queue:
+            actions += [Action(address, event) for event in moves(state)]
+        if done < len(acts):
+            actions += [Action(address, event) for event in planned(state, acts[done])]
+        if gone:
+            actions += [Action(address, Gone(peer)) for peer in sorted(known_to(state) & gone)]
     return actions
 
 
