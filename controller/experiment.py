@@ -28,17 +28,17 @@ Guards = dict[str, Annotated[float, BeforeValidator(seconds_of)]]
 class WorkloadSettings(Settings):
     """Which workload enters where, and how fast. None: as the workload itself suggests."""
 
-    name: str
-    parameters: dict[str, Any] = {}
-    speed: Annotated[float, Field(gt=0)] | None = None
-    copies: Annotated[int, Field(ge=1)] | None = None
-    scale: Annotated[float, Field(gt=0)] | None = None
+    name: str  # in the catalogue (`fogscale workloads`), or a CSV file
+    parameters: dict[str, Any] = {}  # of the workload
+    speed: Annotated[float, Field(gt=0)] | None = None  # how much faster than it was recorded
+    copies: Annotated[int, Field(ge=1)] | None = None  # of every record
+    scale: Annotated[float, Field(gt=0)] | None = None  # of the rate
     arrivals: Arrivals | None = None  # by chance (poisson), or evenly
     operator: str | None = None  # None: the only operator without upstream
 
 
 class PolicySettings(Settings):
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}  # of the policy; `fogscale policies` lists them
     guards: Guards | None = None  # None: those of the experiment
     testbed: dict[str, Any] = {}  # what is different for this policy, e.g. the instant style of `ideal`
 
@@ -47,37 +47,37 @@ class Parameter(Settings):
     """Where a free parameter of the experiment comes from, and what else it could plausibly be."""
 
     path: str  # e.g. testbed.capacity.map.beta
-    origin: Origin
-    why: str
-    unit: str = ""
+    origin: Origin  # where its value comes from
+    why: str  # in a sentence
+    unit: str = ""  # for the reader
     range: tuple[float, float] | None = None  # of assumed ones
 
 
 class Scenario(Settings):
     """A part of an experiment with something of its own: another workload, a fault, other policies."""
 
-    title: str
+    title: str  # for figures
     changes: dict[str, Any] = {}  # laid over the experiment, level by level
     policies: tuple[str, ...] | None = None  # None: all of the experiment
 
 
 class Experiment(Settings):
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]  # it becomes a folder
-    description: str = ""
-    topology: TopologySettings
-    start: dict[str, Annotated[int, Field(ge=1)]] = {}
+    description: str = ""  # for the reader
+    topology: TopologySettings  # nodes, operators, round trips
+    start: dict[str, Annotated[int, Field(ge=1)]] = {}  # replicas at the beginning; not named: n_min
     pins: dict[str, tuple[str, ...]] = {}  # operators that stay on given nodes
-    measured_operator: str
-    workload: WorkloadSettings
-    testbed: AnyTestbed
+    measured_operator: str  # whose supply and demand the metrics compare
+    workload: WorkloadSettings  # the load
+    testbed: AnyTestbed  # where it runs; `fogscale testbeds` lists the kinds
     sla_response_s: PositiveSeconds | None = None  # the objective for the mean response time, if there is one
     sla_grace_s: Seconds = 0.0  # for so long after a reconfiguration a miss is no `steady` violation
-    guards: Guards = {}
-    policies: Annotated[dict[str, PolicySettings], Field(min_length=1)]
-    scenarios: dict[Annotated[str, Field(pattern=r"^[\w-]+$")], Scenario] = {}
-    seeds: Annotated[int, Field(ge=1)] = 1
-    significance: Ratio = 0.05
-    parameters: tuple[Parameter, ...] = ()
+    guards: Guards = {}  # around every policy that names none of its own
+    policies: Annotated[dict[str, PolicySettings], Field(min_length=1)]  # who decides
+    scenarios: dict[Annotated[str, Field(pattern=r"^[\w-]+$")], Scenario] = {}  # by name
+    seeds: Annotated[int, Field(ge=1)] = 1  # how many runs of each policy
+    significance: Ratio = 0.05  # a difference counts if its p is below
+    parameters: tuple[Parameter, ...] = ()  # where free parameters come from
 
 
 class Run(Settings):

@@ -18,22 +18,22 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class NodeSettings(Settings):
-    name: str
-    cores: Annotated[float, Field(gt=0)] = 4
-    memory_mb: Annotated[float, Field(gt=0)] = 2048
-    speed: Annotated[float, Field(gt=0)] = 1.0
-    slots: Annotated[int, Field(ge=0)] = 1
+    name: str  # of its own among the nodes
+    cores: Annotated[float, Field(gt=0)] = 4  # CPU cores
+    memory_mb: Annotated[float, Field(gt=0)] = 2048  # main memory
+    speed: Annotated[float, Field(gt=0)] = 1.0  # as a multiple of the usual node's
+    slots: Annotated[int, Field(ge=0)] = 1  # how many instances fit
 
 
 class OperatorSettings(Settings):
-    name: str
+    name: str  # of its own among the operators
     # Names, or shares: {parser: 0.7} sends 70 % of what parser emits here. A name alone means all of it, also
     # where others get it too.
     upstream: tuple[str, ...] | dict[str, Share] = ()
-    n_min: Annotated[int, Field(ge=1)] = 1
-    n_max: Annotated[int, Field(ge=1)] | None = None
-    stateful: bool = False
-    selectivity: Annotated[float, Field(ge=0)] = 1.0
+    n_min: Annotated[int, Field(ge=1)] = 1  # fewest replicas
+    n_max: Annotated[int, Field(ge=1)] | None = None  # most replicas; None: as many as fit
+    stateful: bool = False  # whether it keeps state that has to move
+    selectivity: Annotated[float, Field(ge=0)] = 1.0  # records emitted for each that is processed
 
     def build(self) -> Operator:
         shares = tuple(self.upstream.values()) if isinstance(self.upstream, dict) else ()
@@ -45,9 +45,9 @@ class RttSettings(Settings):
     """Exactly one of these."""
 
     matrix_ms: tuple[tuple[Milliseconds, ...], ...] | None = None  # in the order of the nodes
-    coordinates_ms: dict[str, tuple[float, ...]] | None = None
-    delays_ms: dict[str, Milliseconds] | None = None
-    uniform_ms: Milliseconds | None = None
+    coordinates_ms: dict[str, tuple[float, ...]] | None = None  # node -> position; distances are round trips
+    delays_ms: dict[str, Milliseconds] | None = None  # node -> delay; of two, the larger counts
+    uniform_ms: Milliseconds | None = None  # the same between any two nodes
 
     @model_validator(mode="after")
     def _exactly_one(self) -> RttSettings:
@@ -76,10 +76,10 @@ class RttSettings(Settings):
 
 
 class TopologySettings(Settings):
-    nodes: tuple[NodeSettings, ...]
-    operators: tuple[OperatorSettings, ...]
-    rtt_ms: RttSettings
-    elastic: bool = False
+    nodes: tuple[NodeSettings, ...]  # the machines
+    operators: tuple[OperatorSettings, ...]  # the job, upstream first
+    rtt_ms: RttSettings  # round trips between nodes
+    elastic: bool = False  # nodes can be created without bound
 
     def build(self) -> Topology:
         node_names = tuple(node.name for node in self.nodes)

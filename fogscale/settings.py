@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from fogscale.errors import FogscaleError, unknown
 
@@ -44,11 +45,23 @@ class Settings(BaseModel):
         return values
 
 
+def _suggestion(problem: ErrorDetails) -> str | None:
+    """For a word that is none of a few known ones (a law, a style, a kind of fault): the nearest of them."""
+    context = problem.get("ctx", {})
+    if problem["type"] == "literal_error" and isinstance(problem["input"], str):
+        kind, word, known = str(problem["loc"][-1]), problem["input"], context["expected"]
+    elif problem["type"] == "union_tag_invalid":
+        kind, word, known = context["discriminator"].strip("'"), context["tag"], context["expected_tags"]
+    else:
+        return None
+    return unknown(kind, word, re.findall(r"'([^']*)'", known))
+
+
 def one_line(error: ValidationError) -> str:
     """The first problem of a validation, with the path to it."""
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
+    message = _suggestion(first) or first["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
 
 

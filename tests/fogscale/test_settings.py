@@ -1,7 +1,12 @@
 """Durations with units, and the one line a user reads when a setting is wrong."""
 
+import re
+
 import pytest
 
+from controller.guards import guarded
+from controller.policies.static import Static
+from controller.testbeds.simulated.settings import Simulation
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import PositiveSeconds, Ratio, Seconds, Settings, validated
 
@@ -94,3 +99,28 @@ def test_a_near_name_is_suggested():
     assert unknown("policy", "idael", ["static", "ideal"]).startswith(
         "unknown policy 'idael': did you mean ideal? "
     )
+
+
+@pytest.mark.parametrize(
+    ("where", "changes", "words"),
+    [
+        (
+            "capacity",
+            {"map": {"law": "power_latencie"}},
+            "unknown law 'power_latencie': did you mean power_latency?",
+        ),
+        ("reconfiguration", {"style": "restrat"}, "unknown style 'restrat': did you mean restart?"),
+        ("faults", [{"kind": "stragler"}], "unknown kind 'stragler': did you mean straggler?"),
+        ("buffering", "queue", "unknown buffering 'queue': did you mean queues?"),
+    ],
+)
+def test_a_word_that_is_none_of_a_few_finds_the_nearest(where, changes, words):
+    with pytest.raises(FogscaleError, match=re.escape(words)):
+        validated(
+            Simulation, {"capacity": {}, "reconfiguration": {"style": "restart"}, where: changes}, "test"
+        )
+
+
+def test_a_guard_that_is_not_known_finds_the_nearest():
+    with pytest.raises(FogscaleError, match=r"unknown guard 'warmpu': did you mean warmup_s\?"):
+        guarded(Static(), {"warmpu": 300.0})

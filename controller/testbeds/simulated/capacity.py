@@ -21,10 +21,10 @@ NonNegative = Annotated[float, Field(ge=0)]
 class PowerLatency(Settings):
     """α·n^β·speed − γ·ND_max (Gesscale, Eq. 1)."""
 
-    law: Literal["power_latency"]
-    alpha_per_s: Positive
-    beta: Positive = 1.0
-    gamma_per_s_per_ms: NonNegative = 0.0
+    law: Literal["power_latency"]  # chooses this law
+    alpha_per_s: Positive  # α, what one replica processes
+    beta: Positive = 1.0  # β, how replicas add up; below 1, less and less
+    gamma_per_s_per_ms: NonNegative = 0.0  # γ, what each ms of the largest round trip takes away
 
     def latency_free_per_s(self, replicas: int, speed: float) -> float:
         return float(self.alpha_per_s * replicas**self.beta * speed) if replicas else 0.0
@@ -37,7 +37,7 @@ class _Windowed(Settings, ABC):
     """A law whose throughput is bounded by what fits into a round trip: rate/(1 + RTT/half_rtt), as with
     credit-based flow control; None leaves the network out."""
 
-    half_rtt_ms: Positive | None = None
+    half_rtt_ms: Positive | None = None  # the round trip at which half the rate is left; None: no effect
 
     @abstractmethod
     def latency_free_per_s(self, replicas: int, speed: float) -> float: ...
@@ -50,8 +50,8 @@ class _Windowed(Settings, ABC):
 class Linear(_Windowed):
     """Every replica adds the same."""
 
-    law: Literal["linear"]
-    per_replica_per_s: Positive
+    law: Literal["linear"]  # chooses this law
+    per_replica_per_s: Positive  # what one replica processes
 
     def latency_free_per_s(self, replicas: int, speed: float) -> float:
         return self.per_replica_per_s * replicas * speed
@@ -60,10 +60,10 @@ class Linear(_Windowed):
 class UniversalScalability(_Windowed):
     """Gunther's universal scalability law: λn / (1 + σ(n − 1) + κn(n − 1))."""
 
-    law: Literal["usl"]
-    per_replica_per_s: Positive
-    contention: NonNegative = 0.0
-    crosstalk: NonNegative = 0.0
+    law: Literal["usl"]  # chooses this law
+    per_replica_per_s: Positive  # λ, what one replica processes
+    contention: NonNegative = 0.0  # σ, the share that cannot be done side by side
+    crosstalk: NonNegative = 0.0  # κ, what every pair of replicas costs
 
     def latency_free_per_s(self, replicas: int, speed: float) -> float:
         n = replicas
@@ -78,8 +78,8 @@ class UniversalScalability(_Windowed):
 class Table(_Windowed):
     """Measured points for 1, 2, … replicas; beyond the last one, as much more as the last step brought."""
 
-    law: Literal["table"]
-    measured_per_s: tuple[Positive, ...]
+    law: Literal["table"]  # chooses this law
+    measured_per_s: tuple[Positive, ...]  # the rates of 1, 2, … replicas
 
     @model_validator(mode="after")
     def _not_empty(self) -> Table:

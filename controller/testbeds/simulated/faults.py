@@ -10,7 +10,7 @@ from fogscale.settings import Seconds, Settings
 
 
 class _Fault(Settings):
-    at_s: Seconds
+    at_s: Seconds  # when it begins
     for_s: Seconds | None = None  # None: until the end of the run
 
     def is_active(self, time_s: float) -> bool:
@@ -24,36 +24,36 @@ class _Fault(Settings):
 class NodeLoss(_Fault):
     """The node disappears with its replicas; the job restarts without them after `recovery_s`."""
 
-    kind: Literal["node_loss"]
-    node: str
-    recovery_s: Seconds = 30.0
+    kind: Literal["node_loss"]  # chooses this fault
+    node: str  # which one
+    recovery_s: Seconds = 30.0  # how long the job stands still
 
 
 class Straggler(_Fault):
     """The node works at a fraction of its speed."""
 
-    kind: Literal["straggler"]
-    node: str
-    speed_factor: Annotated[float, Field(gt=0)]
+    kind: Literal["straggler"]  # chooses this fault
+    node: str  # which one
+    speed_factor: Annotated[float, Field(gt=0)]  # its speed, as a share of the usual one
 
 
 class SlowNetwork(_Fault):
     """Every round trip takes longer by a factor."""
 
-    kind: Literal["slow_network"]
-    rtt_factor: Annotated[float, Field(gt=0)]
+    kind: Literal["slow_network"]  # chooses this fault
+    rtt_factor: Annotated[float, Field(gt=0)]  # of every round trip
 
 
 class LostMetrics(_Fault):
     """Nothing is measured; the job itself goes on."""
 
-    kind: Literal["lost_metrics"]
+    kind: Literal["lost_metrics"]  # chooses this fault
 
 
 class FailedSavepoint(_Fault):
     """A reconfiguration requested meanwhile stops the job, fails, and the job resumes as it was."""
 
-    kind: Literal["failed_savepoint"]
+    kind: Literal["failed_savepoint"]  # chooses this fault
 
 
 Fault = Annotated[

@@ -36,8 +36,8 @@ class Reconfiguration(Settings):
     """Mechanism 5: what changes cost. `restart` and `in_place` stop the whole job, `pause` only the touched
     operators, `boot` nothing (new instances serve later), `instant` costs nothing at all."""
 
-    style: Style
-    duration_s: _Range | None = None
+    style: Style  # what stops meanwhile
+    duration_s: _Range | None = None  # how long it takes, or a range; None: as usual for the style
     settling_s: Seconds = 0.0  # after a change, measurements are off by more than usual
     # How long a new instance takes until it can be used; meanwhile the job runs on as it was. An instance on
     # hot standby needs none of it. (With the style boot, that is what duration_s is.)
@@ -79,8 +79,8 @@ class Noise(Settings):
     cpu_absolute: Annotated[float, Field(ge=0)] = 0.0  # of CPU, whatever the load; a ratio
     # Of CPU, whatever the load, but slow: the error of an instance lasts for about `cpu_wander_s`.
     cpu_wander: Annotated[float, Field(ge=0)] = 0.0
-    cpu_wander_s: PositiveSeconds = 5.0
-    memory_relative: Annotated[float, Field(ge=0)] = 0.0
+    cpu_wander_s: PositiveSeconds = 5.0  # how long such an error lasts
+    memory_relative: Annotated[float, Field(ge=0)] = 0.0  # of memory, which a gauge reads
     queue_relative: Annotated[float, Field(ge=0)] = 0.0  # of what waits, at one instant
     settling_factor: Annotated[float, Field(ge=1)] = 1.0  # how much noisier while settling
     stale_ratio: Ratio = 0.0  # share of observations that repeat the last metrics
@@ -99,7 +99,7 @@ class Noise(Settings):
 class Memory(Settings):
     """The memory that an instance uses, as a share of its node's."""
 
-    idle_ratio: Ratio
+    idle_ratio: Ratio  # when it has nothing to do
     per_busy_ratio: Ratio = 0.0  # on top when it is fully busy
     per_waiting_record_ratio: Annotated[float, Field(ge=0)] = 0.0  # on top for each record that waits for it
 
@@ -108,7 +108,7 @@ class Kind(Settings):
     """A kind of records in the stream, and how long they may take."""
 
     share: Annotated[float, Field(gt=0, le=1)]  # of all records
-    deadline_s: PositiveSeconds
+    deadline_s: PositiveSeconds  # later than this they are late
     time_ratio: Annotated[float, Field(gt=0)] = 1.0  # how long they take, compared to the average record
     wait_ratio: Ratio = 1.0  # how much of a backlog they wait for: 1, in line with all others; 0, past them
     # They need the state of one instance: while some boot, those that will belong to them wait for them.
@@ -124,9 +124,10 @@ def scv_of(variability: Variability, operator: str) -> float:
 
 
 class Simulation(TestbedSettings):
-    kind: Literal["simulated"] = "simulated"
+    kind: Literal["simulated"] = "simulated"  # chooses this testbed
     capacity: dict[str, CapacityLaw]  # per operator
-    reconfiguration: Reconfiguration
+    reconfiguration: Reconfiguration  # what changes cost
+    # Where records wait that an operator cannot take: in Kafka, since sources are slowed, or before it.
     buffering: Literal["back_pressure", "queues"] = "back_pressure"
     # Mechanism 2: the share of the capacity lost to the network that shows as idle CPU. 1: on far-apart nodes
     # a saturated operator looks calm; 0: a saturated operator always looks fully busy.
@@ -134,18 +135,18 @@ class Simulation(TestbedSettings):
     # Mechanism 3: a job that works off its backlog is back-pressured until it is done. False: only while more
     # is offered than the slowest operator can do.
     back_pressure_in_catch_up: bool = True
-    noise: Noise = Noise()
+    noise: Noise = Noise()  # what measuring adds
     memory: dict[str, Memory] = Field(default_factory=dict)  # per operator; none: memory is not measured
-    kinds: dict[str, Kind] = Field(default_factory=dict)
+    kinds: dict[str, Kind] = Field(default_factory=dict)  # kinds of records with deadlines
     # Squared coefficients of variation, of all operators or per operator (those not named: 1). 1: Poisson
     # arrivals, exponential service times; more: bursts; 0: all alike.
     arrival_scv: Variability = 1.0
-    service_scv: Variability = 1.0
-    metric_window_s: PositiveSeconds = 60.0
-    sample_interval_s: PositiveSeconds = 10.0
-    step_s: PositiveSeconds = 1.0
+    service_scv: Variability = 1.0  # as arrival_scv, of the time that a record takes
+    metric_window_s: PositiveSeconds = 60.0  # over how long measured rates are means
+    sample_interval_s: PositiveSeconds = 10.0  # how often the truth is recorded
+    step_s: PositiveSeconds = 1.0  # of the simulated clock
     drain_limit_s: Seconds | None = None  # give up this long after the workload; None: once its own span
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[Fault, ...] = ()  # what goes wrong, and when
 
     @model_validator(mode="after")
     def _kinds_fit(self) -> Simulation:
