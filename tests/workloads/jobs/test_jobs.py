@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+from collections import Counter, defaultdict
+from datetime import datetime
+from math import floor
 
 import pytest
 
 from tests.support import flink_jobs
 from workloads.jobs import output
 from workloads.jobs.catalog import catalog, program_arguments
-from workloads.producer import audit
+from workloads.producer import audit, header
 
 JOBS = catalog().jobs
 
@@ -76,6 +79,96 @@ def nearest(trip):
     }
     name = min(distances, key=distances.__getitem__)
     return {"attraction": name, "distanceDeg": pytest.approx(distances[name], abs=1e-6)}
+
+
+@pytest.fixture
+def service():
+    """The hotspots' service, as it runs on the services node; its port."""
+    command = flink_jobs.java("fogscale.jobs.HotspotService", "--port", "0")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        yield int(process.stdout.readline().split()[-1])
+        process.kill()
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("ask", ["sync", "async"])
+def test_a_service_tells_the_same_sights(broker, new_topic, tmp_path, service, ask):
+    source, target = new_topic(3), new_topic(2)
+    sent = produced(broker, source, "lookup", tmp_path / "report.json", speed=20)
+    options = ("--service", f"127.0.0.1:{service}", "--ask", ask, "--parallelism", "2")
+    results = worked_off(broker, "lookup", source, target, *options)
+    assert output.balance(results, "r1", sent).clean
+    for result in results:
+        assert result.value["nearest"] == nearest(result.value["trip"])
+
+
+@pytest.mark.kafka
+def test_every_picture_comes_out_once_with_its_brightness(broker, new_topic, tmp_path):
+    source, target = new_topic(3), new_topic(2)
+    sent = produced(broker, source, "images", tmp_path / "report.json", speed=20)
+    results = worked_off(broker, "images", source, target, "--parallelism", "2")
+    assert output.balance(results, "r1", sent).clean
+    means = {
+        header.read(message.headers())[1]: sum(message.value()[-30_000:]) / 30_000
+        for message in broker.messages(source)
+    }
+    for result in results:
+        assert result.value["meanBrightness"] == pytest.approx(means[result.number], abs=1e-4)
+
+
+@pytest.mark.kafka
+def test_each_pattern_of_click_fraud_counts_every_event_once(broker, new_topic, tmp_path):
+    source, target = new_topic(3), new_topic(2)
+    sent = produced(broker, source, "clickfraud", tmp_path / "report.json")
+    results = worked_off(broker, "clickfraud", source, target, "--parallelism", "2", "--cost-us", "0")
+    assert {result.by for result in results} == {"usersByAddress", "addressesByUser", "clickRate"}
+    for pattern in ("usersByAddress", "addressesByUser", "clickRate"):
+        verdict = output.balance([each for each in results if each.by == pattern], "r1", sent)
+        assert verdict.clean, f"{pattern}: {verdict.text}"
+    users = defaultdict(set)
+    for message in broker.messages(source):
+        event = json.loads(message.value())
+        users[event["ip"], event["timestamp"] // 60 * 60_000].add(event["userID"])
+    assert {
+        (each.value["key"], each.value["windowMs"]): each.value["users"]
+        for each in results
+        if each.by == "usersByAddress"
+    } == {key: len(seen) for key, seen in users.items()}
+
+
+@pytest.mark.kafka
+def test_every_trip_is_in_a_ranking_or_refused(broker, new_topic, tmp_path):
+    source, target = new_topic(3), new_topic(2)
+    sent = produced(broker, source, "toproutes", tmp_path / "report.json")
+    results = worked_off(broker, "toproutes", source, target, "--parallelism", "2", "--cost-us", "0")
+    verdict = output.balance(results, "r1", sent)
+    assert verdict.clean, verdict.text
+    lines = [message.value().split(b",") for message in broker.messages(source)]
+    refused = [each.number for each in results if each.fault == "no coordinates"]
+    assert len(refused) == sum(line[6] == b"0.000000" for line in lines)
+    rankings = sorted((each.value for each in results if each.by == "globalRank"), key=lambda it: it["endMs"])
+    last = max(rankings, key=lambda ranking: sum(route["trips"] for route in ranking["routes"]))
+    assert last["routes"] == top_routes(lines)
+    assert rankings[-1]["routes"] == []  # half an hour after the last trip
+
+
+def top_routes(lines):
+    """Of trips that all lie within half an hour, straight from the definition."""
+    counts, latest = Counter(), {}
+    for line in lines:
+        west, north, east, south = map(float, line[6:10])
+        if west == 0:
+            continue
+        cells = [(west, north), (east, south)]
+        route = "-".join(
+            f"{floor((lon + 74.913585) / 0.005986 + 0.5) + 1}.{floor((41.474937 - lat) / 0.004491556 + 0.5) + 1}"
+            for lon, lat in cells
+        )
+        dropoff = datetime.strptime(line[3].decode() + "+0000", "%Y-%m-%d %H:%M:%S%z")
+        counts[route] += 1
+        latest[route] = max(latest.get(route, 0), int(dropoff.timestamp() * 1000))
+    ranked = sorted(counts, key=lambda route: (-counts[route], -latest[route], route))
+    return [{"route": each, "trips": counts[each], "lastMs": latest[each]} for each in ranked[:10]]
 
 
 @pytest.mark.parametrize("layout", ["split", "fog"])

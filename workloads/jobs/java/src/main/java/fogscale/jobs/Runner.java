@@ -36,7 +36,7 @@ public final class Runner {
         stage.place(job.build(records, stage, arguments).sinkTo(Kafka.sink(arguments)));
     }
 
-    private static void prepare(StreamExecutionEnvironment environment, Arguments arguments) {
+    static void prepare(StreamExecutionEnvironment environment, Arguments arguments) {
         Configuration configuration = new Configuration();
         // A class that Flink cannot write by itself would be slow, and could not be read by a later version of it.
         configuration.set(PipelineOptions.GENERIC_TYPES, false);
