@@ -1,4 +1,4 @@
-"""Java's own tests of the jobs: logic against counting by hand, state across a rescaling, the output's bytes."""
+"""Java's own tests of the jobs: logic against counting by hand, state across a rescaling, bytes written."""
 
 import shutil
 import subprocess

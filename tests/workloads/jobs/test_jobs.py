@@ -152,6 +152,13 @@ def test_every_trip_is_in_a_ranking_or_refused(broker, new_topic, tmp_path):
     assert rankings[-1]["routes"] == []  # half an hour after the last trip
 
 
+def cell(longitude, latitude):
+    """As the challenge counts them: from 1, to the east and to the south."""
+    east = floor((longitude + 74.913585) / 0.005986 + 0.5) + 1
+    south = floor((41.474937 - latitude) / 0.004491556 + 0.5) + 1
+    return f"{east}.{south}"
+
+
 def top_routes(lines):
     """Of trips that all lie within half an hour, straight from the definition."""
     counts, latest = Counter(), {}
@@ -159,11 +166,7 @@ def top_routes(lines):
         west, north, east, south = map(float, line[6:10])
         if west == 0:
             continue
-        cells = [(west, north), (east, south)]
-        route = "-".join(
-            f"{floor((lon + 74.913585) / 0.005986 + 0.5) + 1}.{floor((41.474937 - lat) / 0.004491556 + 0.5) + 1}"
-            for lon, lat in cells
-        )
+        route = f"{cell(west, north)}-{cell(east, south)}"
         dropoff = datetime.strptime(line[3].decode() + "+0000", "%Y-%m-%d %H:%M:%S%z")
         counts[route] += 1
         latest[route] = max(latest.get(route, 0), int(dropoff.timestamp() * 1000))

@@ -1,6 +1,8 @@
 package fogscale.jobs;
 
 import java.nio.charset.StandardCharsets;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
 import org.apache.flink.kafka.shaded.org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -12,14 +14,15 @@ public final class InputReader implements KafkaRecordDeserializationSchema<Input
     private static final long serialVersionUID = 1;
     static final String HEADER = "fogscale";
     static final long NO_NUMBER = -1;
+    private static final Pattern MARK = Pattern.compile("([^:]*):([0-9]{1,18})");
 
     @Override
     public void deserialize(ConsumerRecord<byte[], byte[]> record, Collector<Input> out) {
         Header header = record.headers().lastHeader(HEADER);
-        String mark = header == null ? "" : new String(header.value(), StandardCharsets.UTF_8);
-        int colon = mark.lastIndexOf(':');
-        long number = colon < 0 ? NO_NUMBER : Long.parseLong(mark.substring(colon + 1));
-        String run = colon < 0 ? "" : mark.substring(0, colon);
+        String text = header == null || header.value() == null ? "" : new String(header.value(), StandardCharsets.UTF_8);
+        Matcher mark = MARK.matcher(text);
+        String run = mark.matches() ? mark.group(1) : "";
+        long number = mark.matches() ? Long.parseLong(mark.group(2)) : NO_NUMBER;
         byte[] value = record.value() == null ? new byte[0] : record.value();
         byte[] key = record.key() == null ? new byte[0] : record.key();
         out.collect(new Input(key, value, run, number, record.timestamp(), System.currentTimeMillis()));

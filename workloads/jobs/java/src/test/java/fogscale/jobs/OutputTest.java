@@ -29,7 +29,7 @@ class OutputTest {
 
     @Test
     void anOutputOfOneRecordCarriesTheProducersHeader() {
-        assertEquals("a:b:12", text(Output.of(input("a:b", 12, 0, 0), "map", "{}").header()));
+        assertEquals("r1:12", text(Output.of(input("r1", 12, 0, 0), "map", "{}").header()));
         assertNull(Output.of("key", "map", Tally.of(input("r", 12, 0, 0)), "{}").header());
         assertNull(Output.of(input("", InputReader.NO_NUMBER, 0, 0), "map", "{}").header());
     }
