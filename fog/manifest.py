@@ -34,7 +34,9 @@ class Manifest:
     nodes: tuple[ManifestNode, ...]
     rows_ms: Mapping[str, Any]
     rtt_max_ms: float
-    services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # name → node, port, version
+    services: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # name → node, port, version (url, ca, …)
 
     @property
     def rtt_ms(self) -> RttMatrix:

@@ -1,8 +1,9 @@
-"""The certificates of a cluster: an authority of its own per testbed, and what each part shows of itself."""
+"""Certificates: authorities of a testbed's own, and what each part of it shows of itself."""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from fogscale.errors import FogscaleError
@@ -32,6 +34,7 @@ class Certificate:
     common_name: str
     organization: str = ""
     hosts: tuple[str, ...] = ()  # names and addresses it serves under
+    is_client: bool = True  # False: it only serves, and opens no door of others
 
     @property
     def subject(self) -> x509.Name:
@@ -39,6 +42,13 @@ class Certificate:
         if self.organization:
             parts.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, self.organization))
         return x509.Name(parts)
+
+    @property
+    def uses(self) -> list[x509.ObjectIdentifier]:
+        return [
+            *([ExtendedKeyUsageOID.CLIENT_AUTH] if self.is_client else []),
+            *([ExtendedKeyUsageOID.SERVER_AUTH] if self.hosts else []),
+        ]
 
     @property
     def alternatives(self) -> list[x509.GeneralName]:
@@ -59,14 +69,17 @@ def _make_private(folder: Path) -> None:
             each.mkdir(mode=0o700)
 
 
-def ensure(folder: Path, certificates: Sequence[Certificate], now: datetime | None = None) -> list[str]:
-    """Makes what is missing, runs out or is for another subject; returns the names of those."""
+def ensure(
+    folder: Path, certificates: Sequence[Certificate], now: datetime | None = None, tokens: bool = True
+) -> list[str]:
+    """Makes what is missing, runs out or is for another subject; returns the names of those. `tokens`: with
+    the key pair of service accounts."""
     now = now or datetime.now(UTC)
     _make_private(folder)
     made = []
     if not (folder / f"{AUTHORITY}.crt").exists():
         made.append(_make_authority(folder, now))
-    if not (folder / f"{TOKENS}.pub").exists():
+    if tokens and not (folder / f"{TOKENS}.pub").exists():
         made.append(_make_token_key(folder))
     for certificate in certificates:
         if not _holds(folder, certificate, now):
@@ -86,8 +99,10 @@ def _holds(folder: Path, certificate: Certificate, now: datetime) -> bool:
         names = list(found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
     except x509.ExtensionNotFound:
         names = []
+    uses = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     return (
         (folder / f"{certificate.name}.key").exists()
+        and list(uses) == certificate.uses
         and found.subject == certificate.subject
         and names == certificate.alternatives
         and found.not_valid_after_utc - now > timedelta(days=RENEW_DAYS)
@@ -132,12 +147,8 @@ def _issue(folder: Path, certificate: Certificate, now: datetime) -> None:
     if not isinstance(signer, ec.EllipticCurvePrivateKey):
         raise FogscaleError(f"{folder / AUTHORITY}.key is no key of ours: remove {folder}, then build again")
     key = ec.generate_private_key(ec.SECP256R1())
-    uses = [
-        ExtendedKeyUsageOID.CLIENT_AUTH,
-        *([ExtendedKeyUsageOID.SERVER_AUTH] if certificate.hosts else []),
-    ]
     builder = _builder(certificate.subject, authority.subject, key.public_key(), now, CERTIFICATE_DAYS)
-    builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+    builder = builder.add_extension(x509.ExtendedKeyUsage(certificate.uses), critical=False)
     if certificate.hosts:
         builder = builder.add_extension(x509.SubjectAlternativeName(certificate.alternatives), critical=False)
     _write_pair(folder, certificate.name, key, builder.sign(signer, hashes.SHA256()))
@@ -184,6 +195,28 @@ def write_private(path: Path, text: str) -> bool:
     if path.exists() and path.read_text() == text and path.stat().st_mode & 0o777 == 0o600:
         return False
     _write(path, text.encode())
+    return True
+
+
+def ensure_keystore(folder: Path, name: str, password: str) -> bool:
+    """For Java: a certificate with its key, and beside it whom to trust, in base64 (`.p12.b64`). Encryption
+    is never the same twice, so they are made anew only with the certificate. True if that was so."""
+    stamp = hashlib.sha256((folder / f"{name}.crt").read_bytes() + password.encode()).hexdigest()
+    key_file, trust_file = (folder / f"{name}{end}.p12.b64" for end in ("", "-trust"))
+    seen = folder / f"{name}.p12.made-of"
+    if key_file.exists() and trust_file.exists() and seen.exists() and seen.read_text() == stamp:
+        return False
+    key = serialization.load_pem_private_key((folder / f"{name}.key").read_bytes(), None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise FogscaleError(f"{folder / name}.key is no key of ours: remove {folder}, then build again")
+    certificate = x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes())
+    authority = _authority(folder)
+    encryption = serialization.BestAvailableEncryption(password.encode())
+    store = pkcs12.serialize_key_and_certificates(name.encode(), key, certificate, [authority], encryption)
+    trust = pkcs12.serialize_java_truststore([pkcs12.PKCS12Certificate(authority, b"ca")], encryption)
+    _write(key_file, base64.b64encode(store))
+    _write(trust_file, base64.b64encode(trust))
+    _write(seen, stamp.encode())  # last: whatever is cut off before is made again
     return True
 
 

@@ -19,10 +19,14 @@ JOBS = Path(__file__).with_name("flink_job")
 
 def rest(fog: Fog, method: str, path: str, body: Any = None, jar: Path | None = None) -> Any:
     """The JSON that the JobManager answers."""
-    url = f"http://{fog.manifest.addresses['server1']}:8081{path}"
+    told = fog.manifest.services["flink"]
+    url = f"{told['url']}{path}"
+    door = ["--cacert", told["ca"], "--cert", told["certificate"], "--key", told["key"]]
     data = ["--form", f"jarfile=@{jar};type=application/x-java-archive"] if jar else []
     data += [] if body is None else ["--header", "Content-Type: application/json", "--data", json.dumps(body)]
-    done = fog.enter("curl", "--silent", "--show-error", "--fail-with-body", "--request", method, *data, url)
+    done = fog.enter(
+        "curl", "--silent", "--show-error", "--fail-with-body", *door, "--request", method, *data, url
+    )
     assert done.returncode == 0, done.stderr + done.stdout
     return json.loads(done.stdout or "null")
 

@@ -29,7 +29,7 @@ def test_it_reads_nodes_and_how_many_replicas_there_are(fog: Fog) -> None:
         pytest.param("delete deployment/flink-taskmanager-fog1", id="delete what it may scale"),
         pytest.param("set image deployment/flink-taskmanager-fog1 taskmanager=evil", id="change what runs"),
         pytest.param("get secrets", id="read secrets"),
-        pytest.param("get secret flink-s3 --output=yaml", id="read MinIO's key"),
+        pytest.param("get secret flink --output=yaml", id="read MinIO's key"),
         pytest.param("get pods", id="list pods"),
         pytest.param("run x --image=fogscale.local/pause:1", id="start a pod"),
         pytest.param("get pods --namespace=kube-system", id="look into another namespace"),

@@ -9,7 +9,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fog.services.pki import Certificate, ensure, kubeconfig, write_private
+from fog.services.pki import Certificate, ensure, ensure_keystore, kubeconfig, write_private
 
 NODE = Certificate("node-fog1", "system:node:fog1", "system:nodes", ("fog1", "10.77.0.11"))
 USER = Certificate("admin", "someone", "system:masters")
@@ -81,3 +81,40 @@ def test_a_kubeconfig_carries_the_user_and_the_authority(tmp_path: Path) -> None
     assert write_private(tmp_path / "kubeconfig", "x")
     assert not write_private(tmp_path / "kubeconfig", "x")
     assert write_private(tmp_path / "kubeconfig", "y")
+
+
+def test_who_only_serves_opens_no_door_of_others(tmp_path: Path) -> None:
+    ensure(tmp_path, [Certificate("web", "web", hosts=("fog1",), is_client=False)], tokens=False)
+    authority, certificate = str(tmp_path / "ca.crt"), str(tmp_path / "web.crt")
+    openssl("verify", "-purpose", "sslserver", "-CAfile", authority, certificate)
+    done = subprocess.run(
+        ["openssl", "verify", "-purpose", "sslclient", "-CAfile", authority, certificate],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert not (tmp_path / "tokens.key").exists()
+
+
+def test_a_certificate_for_other_uses_is_made_anew(tmp_path: Path) -> None:
+    ensure(tmp_path, [Certificate("web", "web", hosts=("fog1",))])
+    assert ensure(tmp_path, [Certificate("web", "web", hosts=("fog1",), is_client=False)]) == ["web"]
+
+
+def test_java_reads_a_keystore_and_whom_to_trust(tmp_path: Path) -> None:
+    ensure(tmp_path, [NODE], tokens=False)
+    assert ensure_keystore(tmp_path, NODE.name, "a-password")
+    for end, kind in (("", "PrivateKeyEntry"), ("-trust", "trustedCertEntry")):
+        store = tmp_path / f"store{end}.p12"
+        store.write_bytes(base64.b64decode((tmp_path / f"{NODE.name}{end}.p12.b64").read_bytes()))
+        keytool = ["keytool", "-list", "-keystore", str(store), "-storepass", "a-password"]
+        assert kind in subprocess.run(keytool, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_keystore_is_made_anew_with_its_certificate_only(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    ensure(tmp_path, [NODE], now)
+    assert ensure_keystore(tmp_path, NODE.name, "a-password")
+    assert not ensure_keystore(tmp_path, NODE.name, "a-password")
+    ensure(tmp_path, [NODE], now + timedelta(days=340))
+    assert ensure_keystore(tmp_path, NODE.name, "a-password")
+    assert ensure_keystore(tmp_path, NODE.name, "another-password")
