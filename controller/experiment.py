@@ -40,6 +40,7 @@ class WorkloadSettings(Settings):
 class PolicySettings(Settings):
     parameters: dict[str, Any] = {}  # of the policy; `fogscale policies` lists them
     guards: Guards | None = None  # None: those of the experiment
+    learned: dict[str, Any] = {}  # what it starts from, as a run before saved it (or from --warm-start)
     testbed: dict[str, Any] = {}  # what is different for this policy, e.g. the instant style of `ideal`
 
 
@@ -86,6 +87,7 @@ class Run(Settings):
     experiment: str
     policy: str
     policy_parameters: dict[str, Any] = {}
+    learned: dict[str, Any] = {}  # by content: a run that is resumed or replayed starts from the same
     guards: Guards = {}
     workload: WorkloadSettings
     seed: Annotated[int, Field(ge=0)]
@@ -200,6 +202,7 @@ def _run(
         experiment=experiment.name,
         policy=policy,
         policy_parameters=settings.parameters,
+        learned=settings.learned,
         guards=experiment.guards if settings.guards is None else settings.guards,
         workload=chosen,
         seed=seed,

@@ -170,6 +170,13 @@ GUARDS: dict[str, Callable[[Policy, float], Guard]] = {
 """How an experiment names each guard; the value is its one parameter."""
 
 
+def unguarded(policy: Policy) -> Policy:
+    """The policy itself, behind all its guards."""
+    while isinstance(policy, Guard):
+        policy = policy.policy
+    return policy
+
+
 def told_by(policy: Policy, time_s: float) -> tuple[Mapping[str, float], tuple[Note, ...]]:
     """What a policy's decision at a time rests on (estimates), and what it exchanged inside (notes); nothing
     where a guard did not even ask it."""

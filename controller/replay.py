@@ -20,9 +20,13 @@ def differences(steps: tuple[Step, ...], policy: Policy) -> Iterator[Difference]
     the first is a decision on a world that the recorded policy made."""
     for step in steps:
         plan = policy.decide(step.observation)
-        if (plan and dict(plan.placement)) != (step.plan and dict(step.plan.placement)):
+        if _asked(plan) != _asked(step.plan):
             seen = step.observation
             yield Difference(seen.time_s, _said(step.plan, seen.requested), _said(plan, seen.requested))
+
+
+def _asked(plan: Plan | None) -> object:
+    return plan and (dict(plan.placement), plan.instances)
 
 
 def _said(plan: Plan | None, requested: Placement) -> str:

@@ -19,6 +19,8 @@ from controller.contract import Policy, Testbed
 from controller.experiment import Run, WorkloadSettings
 from controller.guards import guarded
 from controller.journal import Journal, SampleLog, set_aside
+from controller.learned import LEARNED, teach
+from controller.learned import write as write_learned
 from controller.model import Placement, Sample, Topology
 from controller.older_files import in_todays_words
 from controller.policies import create, policy_class
@@ -78,6 +80,8 @@ class Prepared:
             parameters.setdefault("capacity_per_s", self.setup.capacity_per_s)
         policy = guarded(create(self.run.policy, parameters), self.run.guards)
         policy.start(self.topology, np.random.default_rng([self.run.seed, 2]))
+        if self.run.learned:
+            teach(policy, self.run.learned, self.run.policy)
         return policy
 
     def ready(self) -> tuple[Testbed, Policy]:
@@ -166,6 +170,8 @@ def execute(
                 _write_manifest(manifest, prepared)
         with testbed:
             loop.run(testbed, policy, journal, progress)
+        if path is not None:
+            write_learned(path.with_name(LEARNED), policy, run.policy)
     finally:
         journal.close()
     return journal

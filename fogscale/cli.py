@@ -19,6 +19,7 @@ from controller import experiment as experiments
 from controller import policies as policy_registry
 from controller import testbeds as testbed_registry
 from controller.journal import read as read_journal
+from controller.learned import read as read_learned
 from controller.protocol.command import protocol_app
 from controller.recording import JOURNAL
 from controller.replay import differences
@@ -138,6 +139,9 @@ def run(
     testbed: Annotated[
         str | None, typer.Option(help="Where to run (fogscale testbeds); default: the experiment's.")
     ] = None,
+    warm_start: Annotated[
+        Path | None, typer.Option(help="What a policy has learned before: the learned.json of a run.")
+    ] = None,
     results: Results = Path("results"),
     fresh: Fresh = False,
     analyze_too: Annotated[
@@ -150,6 +154,8 @@ def run(
     if testbed is not None:
         experiment = experiments.on_testbed(experiment, testbed)
     runs = experiments.runs_of(experiment, policy or None, seed or None, workload)
+    if warm_start is not None:
+        runs = [each.model_copy(update={"learned": read_learned(warm_start, each.policy)}) for each in runs]
     folders = []
     for number, each in enumerate(runs, start=1):
         label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
@@ -251,8 +257,9 @@ def replay_run(
     if recorded is None:
         raise FogscaleError(f"{folder} holds no journal: name the folder of a run (…/seed=1)")
     original = run_of(folder)
-    kept = original.policy_parameters if policy == original.policy else {}
-    again = original.model_copy(update={"policy": policy, "policy_parameters": kept})
+    again = original.model_copy(update={"policy": policy})
+    if policy != original.policy:  # what was given to the one means nothing to the other
+        again = again.model_copy(update={"policy_parameters": {}, "learned": {}})
     found = list(differences(recorded.steps, prepare(again).policy()))
     if as_json:
         print(json.dumps([difference._asdict() for difference in found]))

@@ -24,6 +24,7 @@ from fogscale.errors import FogscaleError, unknown
 
 _REGISTERED: dict[str, type[Any]] = {}
 _Class = TypeVar("_Class", bound=type)
+_Learned = TypeVar("_Learned")
 
 
 def register(name: str) -> Callable[[_Class], _Class]:
@@ -104,6 +105,21 @@ def create(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:
             raise FogscaleError(f"parameter '{given}' of policy '{name}' is {value}: give at least {least:g}")
     policy: Policy = cls(**values)
     return policy
+
+
+def learned_as(kind: type[_Learned], learned: Mapping[str, Any], policy: str, version: int) -> _Learned:
+    """What another run has learned, checked: for a policy's `load`."""
+    if learned.get("version") != version:
+        raise FogscaleError(
+            f"what policy '{policy}' should start from has version {learned.get('version')}, not {version}: "
+            f"let it learn again"
+        )
+    try:
+        return msgspec.convert({name: value for name, value in learned.items() if name != "version"}, kind)
+    except msgspec.ValidationError as error:
+        raise FogscaleError(
+            f"what policy '{policy}' should start from is damaged ({error}): let it learn again"
+        ) from error
 
 
 def _parameters_of(cls: type[Any]) -> tuple[Field[Any], ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from math import isnan
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -24,10 +24,18 @@ from controller.models.instance_load import (
     mean_over_instances,
 )
 from controller.placement import NodeChoice, in_order, resize_plan
-from controller.policies import parameter
+from controller.policies import learned_as, parameter
 from fogscale.errors import FogscaleError, unknown
 
 _ROUNDING = 1e-9  # of a mean that is exactly at a threshold
+LEARNED_VERSION = 1
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """What the next run begins with."""
+
+    instances: Mapping[str, float]  # per operator, the mean over the run
 
 
 class LoadFilter(Protocol):
@@ -50,9 +58,6 @@ class FilteredThreshold:
         "while instances boot: 'scale' on those that run, 'wait' for them, or count them 'as_idle'; 'kept'"
         " does so before asking for more, but takes none away because of them",
     )
-    warm_start: Mapping[str, float] = parameter(
-        {}, "mean instances per operator in the last run (§2.4); those not named start as the experiment says"
-    )
     period_s: float = parameter(0.5, "seconds between decisions", at_least=0.1)
     why_kept: str = field(default="", init=False, repr=False, compare=False)
     estimates: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -60,6 +65,10 @@ class FilteredThreshold:
     _filters: dict[str, LoadFilter] = field(init=False, repr=False, compare=False)
     _measured_s: float | None = field(default=None, init=False, repr=False, compare=False)
     _started: bool = field(default=False, init=False, repr=False, compare=False)
+    # §2.4: a run begins with the mean instances of the last one, or as the experiment says.
+    _last_run: Mapping[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _instance_turns: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _turns: int = field(default=0, init=False, repr=False, compare=False)
     _problems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -79,13 +88,21 @@ class FilteredThreshold:
             raise FogscaleError(
                 f"low_ratio is {self.low_ratio:g} and high_ratio {self.high_ratio:g}: give a lower low_ratio"
             )
-        names = [operator.name for operator in topology.operators]
-        for name in self.warm_start:
-            if name not in names:
-                raise FogscaleError(f"parameter 'warm_start': {unknown('operator', name, names)}")
         scalable = [operator.name for operator in topology.operators if operator.scalable]
         self._filters = {name: self.new_filter() for name in scalable}
         self._measured_s, self._started, self._problems = None, False, {}
+        self._last_run, self._instance_turns, self._turns = {}, dict.fromkeys(scalable, 0), 0
+
+    def save(self) -> dict[str, Any]:
+        means = {name: turns / max(1, self._turns) for name, turns in self._instance_turns.items()}
+        return {"version": LEARNED_VERSION, "instances": means if self._turns else {}}
+
+    def load(self, learned: Mapping[str, Any]) -> None:
+        used = learned_as(LastRun, learned, "pure, gw or ekf", LEARNED_VERSION).instances
+        for name in used:
+            if name not in self._filters:
+                raise FogscaleError(f"what it should start from: {unknown('operator', name, self._filters)}")
+        self._last_run = used
 
     def new_filter(self) -> LoadFilter:
         raise NotImplementedError
@@ -101,6 +118,7 @@ class FilteredThreshold:
             self.why_kept = "nothing new was measured"
             return None
         self._measured_s = observation.measured_s
+        self._turns += 1
         target: dict[str, int] = {}
         reasons: list[str] = []
         known_problems, self._problems = self._problems, {}
@@ -108,6 +126,7 @@ class FilteredThreshold:
             if operator.name not in self._filters:
                 continue
             requested = len(observation.requested[operator.name])
+            self._instance_turns[operator.name] += requested
             wanted, reason = self._wanted(operator, observation, requested)
             if wanted != requested:
                 target[operator.name] = wanted
@@ -185,10 +204,10 @@ class FilteredThreshold:
     def _warm_plan(self, observation: Observation) -> Plan | None:
         target = {
             operator.name: max(
-                operator.n_min, min(round(self.warm_start[operator.name]), operator.n_max or 10**9)
+                operator.n_min, min(round(self._last_run[operator.name]), operator.n_max or 10**9)
             )
             for operator in observation.topology.operators
-            if operator.name in self.warm_start and operator.scalable
+            if operator.name in self._last_run
         }
         reasons = [f"{name} {instances}, as in the last run" for name, instances in target.items()]
         return resize_plan(observation, target, reasons, self.choose) if target else None

@@ -15,19 +15,28 @@ from controller.models.change import AbruptChange, GradualChange
 from controller.models.polynomial import MAX_DEGREE, Floats, Polynomial, Samples, UnfitError, trained
 from controller.models.stability import stability
 from controller.models.trend import Trend
-from controller.policies import parameter, register
+from controller.policies import learned_as, parameter, register
 from controller.policies._scope import Bounds, Scope
 from controller.policies._slow_records import Capacity, Memory, Sample, SlowRecords, Verdict
 from fogscale.errors import FogscaleError, unknown
 
+LEARNED_VERSION = 1
+
 
 @dataclass(frozen=True)
 class Learnt:
-    """What a pre-trained policy starts from: plain numbers, so that an experiment file can hold it."""
+    """What is learnt of one part of the job: plain numbers, so that an experiment file can hold it."""
 
     model: Polynomial
     capacity_per_s: float
     capacity_measurements: int = 1
+
+
+@dataclass(frozen=True)
+class LearntParts:
+    """Of the operators, or of the 'job'."""
+
+    parts: Mapping[str, Learnt]
 
 
 @dataclass
@@ -76,9 +85,6 @@ class Proactive(SlowRecords[Learning]):
     extrapolation: Literal["keep", "printed"] = parameter(
         "keep", "beyond its data, keep the plan; 'printed' trusts the polynomial everywhere"
     )
-    pretrained: Mapping[str, Learnt] = parameter(
-        {}, "model to start with in optimal control, per operator, or of the 'job'"
-    )
     _exploration_s: float = field(init=False, repr=False, compare=False)
     _rng: Generator = field(init=False, repr=False, compare=False)
 
@@ -91,31 +97,31 @@ class Proactive(SlowRecords[Learning]):
     def start(self, topology: Topology, rng: Generator) -> None:
         self._rng = rng
         super().start(topology, rng)
-        for name in self.pretrained:
-            if name not in self._memories:
-                raise FogscaleError(
-                    f"parameter 'pretrained' of policy 'proactive': {unknown('part', name, self._memories)}"
-                )
         self._set_period()
 
-    def learnt(self) -> dict[str, Any]:
-        """What it has learnt so far, as another run's `pretrained`."""
+    def load(self, learned: Mapping[str, Any]) -> None:
+        """With a model it begins in optimal control."""
+        for name, known in learned_as(LearntParts, learned, "proactive", LEARNED_VERSION).parts.items():
+            if name not in self._memories:
+                raise FogscaleError(
+                    f"what policy 'proactive' should start from: {unknown('part', name, self._memories)}"
+                )
+            memory = self._memories[name]
+            memory.model = known.model
+            memory.capacity = Capacity(known.capacity_per_s, known.capacity_measurements)
+            memory.gradual = GradualChange(self.gradual_allowance, self.gradual_limit)
+        self._set_period()
+
+    def save(self) -> dict[str, Any]:
         found = {
             name: Learnt(memory.model, memory.capacity.per_s, memory.capacity.measurements)
             for name, memory in self._memories.items()
             if memory.model is not None and memory.capacity is not None
         }
-        record: dict[str, Any] = msgspec.to_builtins(found)
-        return record
+        return {"version": LEARNED_VERSION, "parts": msgspec.to_builtins(found)}
 
     def _new_memory(self, scope: Scope) -> Learning:
-        memory = Learning(trend=Trend(self.history_s))
-        if scope.name in self.pretrained:
-            known = self.pretrained[scope.name]
-            memory.model = known.model
-            memory.capacity = Capacity(known.capacity_per_s, known.capacity_measurements)
-            memory.gradual = GradualChange(self.gradual_allowance, self.gradual_limit)
-        return memory
+        return Learning(trend=Trend(self.history_s))
 
     def _watch_workload(self, memory: Learning, time_s: float, workload_per_s: float) -> None:
         memory.trend.add(time_s, workload_per_s)

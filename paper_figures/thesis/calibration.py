@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from controller.contract import Step
 from controller.experiment import Experiment, WorkloadSettings, load, runs_of, scenarios_of, varied
 from controller.models.polynomial import Samples, trained
-from controller.policies.proactive import Learnt
+from controller.policies.proactive import LEARNED_VERSION, Learnt
 from controller.run import followed
 from controller.testbeds.simulated.capacity import CapacityLaw, Linear, Table, UniversalScalability
 from controller.testbeds.simulated.response import Station
@@ -78,7 +78,7 @@ def _with_model(experiment: Experiment, model: Mapping[str, Any]) -> Experiment:
     """Put in as a whole, not laid over the one before."""
     scenario = experiment.scenarios["optimal_control"]
     changes = deepcopy(scenario.changes)
-    changes["policies"]["proactive"]["parameters"]["pretrained"] = dict(model)
+    changes["policies"]["proactive"]["learned"] = dict(model)
     updated = scenario.model_copy(update={"changes": changes})
     return experiment.model_copy(update={"scenarios": {**experiment.scenarios, "optimal_control": updated}})
 
@@ -218,7 +218,7 @@ def pretrained(experiment: Experiment, seed: int = MODEL_SEED) -> dict[str, Any]
     model, _ = trained(Samples.of(rows), settings.get("degree_by", "in_sample"))
     capacity = judged[-1].estimates["capacity_per_s"]
     learnt = Learnt(model, capacity, sum(_adds_taskmanagers(step) for step in judged))
-    return {"job": msgspec.to_builtins(learnt)}
+    return {"version": LEARNED_VERSION, "parts": {"job": msgspec.to_builtins(learnt)}}
 
 
 def _adds_taskmanagers(step: Step) -> bool:
@@ -234,10 +234,10 @@ def written(experiment_yml: str, model: Mapping[str, Any]) -> str:
     if not (key and end):
         raise FogscaleError(f"experiment.yml has no '{_KEY.strip()}' before '{end.strip()}': put them back")
     text = yaml.safe_dump(_rounded(model), default_flow_style=True, sort_keys=False, width=96)
-    return before + key + textwrap.indent(text, " " * 14) + end + after
+    return before + key + textwrap.indent(text, " " * 12) + end + after
 
 
-_KEY = "            pretrained:   # what the exploration learns: python -m paper_figures.thesis.calibration\n"
+_KEY = "          learned:   # what the exploration learns: python -m paper_figures.thesis.calibration\n"
 
 
 def _rounded(value: Any) -> Any:

@@ -38,8 +38,7 @@ def derived(experiment: Experiment) -> Experiment:
 
 
 def stated(experiment: Experiment) -> dict:
-    parameters = scenarios_of(experiment)["optimal_control"].policies["proactive"].parameters
-    return parameters["pretrained"]["job"]
+    return scenarios_of(experiment)["optimal_control"].policies["proactive"].learned["parts"]["job"]
 
 
 def stated_model(experiment: Experiment) -> Polynomial:
@@ -80,7 +79,7 @@ def test_mean_demand_counts_the_limits_that_are_exceeded():
 
 def test_the_pre_trained_model_is_what_the_exploration_learns(experiment):
     """Compared by what they predict: coefficients of nearly dependent columns may differ by machine."""
-    learnt = calibration.pretrained(experiment)["job"]
+    learnt = calibration.pretrained(experiment)["parts"]["job"]
     found, kept = msgspec.convert(learnt["model"], Polynomial), stated_model(experiment)
     assert learnt["capacity_per_s"] == pytest.approx(stated(experiment)["capacity_per_s"], rel=1e-6)
     assert [seen.replicas for seen in kept.seen] == [seen.replicas for seen in found.seen]
@@ -96,7 +95,7 @@ def test_another_model_takes_the_place_of_the_one_in_the_file(experiment):
     other = {"job": {"capacity_per_s": 1234.5678901234, "model": {"degree": 1, "powers": [[0, 0], [1, 0]]}}}
     found = yaml.safe_load(calibration.written(text, other))
     scenarios = found["scenarios"]
-    kept = scenarios["optimal_control"]["changes"]["policies"]["proactive"]["parameters"]["pretrained"]
+    kept = scenarios["optimal_control"]["changes"]["policies"]["proactive"]["learned"]
     assert kept == {"job": {"capacity_per_s": 1234.56789, "model": {"degree": 1, "powers": [[0, 0], [1, 0]]}}}
     assert scenarios["worldcup"] == yaml.safe_load(text)["scenarios"]["worldcup"]
 

@@ -318,7 +318,8 @@ def test_thresholds_close_to_each_other_do_not_take_back_what_boots(name):
 
 @every
 def test_a_warm_start_begins_with_what_the_last_run_used(name):
-    policy = started(name, warm_start={"map": 3.4})
+    policy = started(name)
+    policy.load({"version": 1, "instances": {"map": 3.4}})
     plan = policy.decide(look(0.0, 0.6))
     assert replicas_of(plan) == 3
     assert plan.reason == "map 3, as in the last run"
@@ -333,7 +334,23 @@ def test_a_cold_start_leaves_what_the_experiment_says(name):
 @every
 def test_a_warm_start_of_an_unknown_operator_is_an_error(name):
     with pytest.raises(FogscaleError, match="did you mean map"):
-        started(name, warm_start={"mop": 2})
+        started(name).load({"version": 1, "instances": {"mop": 2}})
+
+
+@every
+def test_the_mean_instances_of_a_run_are_what_the_next_begins_with(name):
+    """Three turns with two instances, one with three."""
+    policy = started(name)
+    for turn, requested in enumerate((2, 2, 2, 3)):
+        policy.decide(look(0.5 * turn, 0.6, running=2, requested=requested))
+    assert policy.save() == {"version": 1, "instances": {"map": 2.25}}
+
+
+@every
+@pytest.mark.parametrize("learned", [{}, {"version": 9, "instances": {}}, {"version": 1, "instances": [2]}])
+def test_a_damaged_warm_start_is_refused(name, learned):
+    with pytest.raises(FogscaleError, match="should start from"):
+        started(name).load(learned)
 
 
 # Bad input

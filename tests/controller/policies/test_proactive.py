@@ -23,18 +23,20 @@ from tests.support.slow_records import hundred_each, shown
 
 def known(model=None, capacity_per_s=100.0):
     record = {"model": (model or hundred_each()).to_record(), "capacity_per_s": capacity_per_s}
-    return {"job": record}
+    return {"version": 1, "parts": {"job": record}}
 
 
-def started(seed=1, topology=None, **parameters):
+def started(seed=1, topology=None, learned=None, **parameters):
     policy = create("proactive", {"standby": 0, "discard_s": 0} | parameters)
     policy.start(topology or chain(), np.random.default_rng(seed))
+    if learned is not None:
+        policy.load(learned)
     return policy
 
 
 def controlling(history, slow_ratio=0.0, replicas=2, **parameters):
     """In optimal control, after the workload of `history` (5 s apart) up to the time 0; not yet decided."""
-    policy = started(pretrained=known(parameters.pop("model", None)), **parameters)
+    policy = started(learned=known(parameters.pop("model", None)), **parameters)
     for i, workload_per_s in enumerate(history, start=1 - len(history)):
         policy._watch_workload(policy._memories["job"], 5.0 * i, workload_per_s)
     return policy
@@ -143,7 +145,7 @@ def test_a_residual_above_008_sends_it_back_to_explore():
     assert seen[2].reason == "+1: 13% slow records; exploration: the model is 0.080 off"
     assert replicas_of(seen[2]) == 3  # Algorithm 2 takes over at once
     assert policy.period_s == 15.0
-    assert policy.learnt() == {}
+    assert policy.save()["parts"] == {}
 
 
 def test_residuals_are_journalled():
@@ -173,7 +175,7 @@ def test_the_samples_after_a_rescale_are_no_residuals():
     for time_s in range(35, 240, 5):
         assert policy.decide(shown(3, 250.0, 9.0, float(time_s))) is None
     assert policy.decide(shown(3, 250.0, 0.05, 240.0)) is None  # decides again, and stays
-    assert policy.learnt() != {}
+    assert policy.save()["parts"] != {}
 
 
 def test_a_change_restarts_the_data():
@@ -313,27 +315,42 @@ def test_what_one_run_learns_another_can_start_from(through):
     teacher = started(check_samples=60)
     teacher.decide(shown(1, 100.0, 0.1, 0.0))
     explored(teacher, learning_curve(59))
-    pupil = started(pretrained=through(teacher.learnt()))
+    pupil = started(learned=through(teacher.save()))
     assert pupil.period_s == 5.0
-    assert pupil.learnt() == teacher.learnt()
+    assert pupil.save() == teacher.save()
 
 
-def test_starting_again_starts_from_the_model_given():
+def test_starting_again_and_loading_starts_from_the_model_given():
     policy, seen = settled([0.9])
     assert seen[0] is not None
     assert policy.period_s == 15.0
     policy.start(chain(), np.random.default_rng(1))
+    assert policy.save() == {"version": 1, "parts": {}}
+    policy.load(known())
     assert policy.period_s == 5.0
-    assert policy.learnt() == msgspec.to_builtins({"job": {**known()["job"], "capacity_measurements": 1}})
+    job = known()["parts"]["job"] | {"capacity_measurements": 1}
+    assert policy.save() == msgspec.to_builtins({"version": 1, "parts": {"job": job}})
 
 
-def test_a_model_for_nothing_is_refused():
-    with pytest.raises(FogscaleError, match=r"'pretrained'.*did you mean job"):
-        started(pretrained={"jobs": known()["job"]})
+@pytest.mark.parametrize(
+    ("learned", "expected"),
+    [
+        pytest.param(
+            {"version": 1, "parts": {"jobs": known()["parts"]["job"]}}, "mean job", id="no such part"
+        ),
+        pytest.param({"parts": {}}, "version None, not 1", id="no version"),
+        pytest.param(known() | {"version": 2}, "version 2, not 1", id="a later version"),
+        pytest.param({"version": 1, "parts": {"job": {"model": 7}}}, "'proactive'.*damaged", id="damaged"),
+        pytest.param({"version": 1}, "damaged", id="cut off"),
+    ],
+)
+def test_what_it_cannot_start_from_is_refused(learned, expected):
+    with pytest.raises(FogscaleError, match=expected):
+        started(learned=learned)
 
 
 def test_a_short_past_predicts_nothing():
-    policy = started(pretrained=known())
+    policy = started(learned=known())
     first = policy.decide(shown(2, 150.0, 0.05))
     assert first.reason == "keeps the plan: too few samples to predict the workload"
 
@@ -346,7 +363,7 @@ readings = st.one_of(st.none(), st.sampled_from([nan, inf, -inf, -5.0, 0.0, 1e-9
 @settings(deadline=None)
 @given(st.lists(st.tuples(readings, readings), min_size=1, max_size=60), st.integers(1, 5), st.booleans())
 def test_on_garbage_it_never_scales(noise, replicas, trained):
-    policy = started(check_samples=7, **({"pretrained": known()} if trained else {}))
+    policy = started(check_samples=7, **({"learned": known()} if trained else {}))
     for i, (workload_per_s, lag_records) in enumerate(noise):
         observation = shown(replicas, workload_per_s, None, 15.0 * i, lag_records=lag_records)
         if workload_per_s in (0.0, 1e-9) and lag_records in (0.0, 1e-9):
@@ -412,7 +429,7 @@ def test_a_load_that_rises_and_falls_teaches_it_all_it_needs(explored_run):
     policy, turns = explored_run
     reasons = [plan.reason for _, plan, _, _ in turns if plan]
     assert any("optimal control: degree" in reason for reason in reasons)
-    assert {seen["replicas"] for seen in policy.learnt()["job"]["model"]["seen"]} >= {1, 2}
+    assert {seen["replicas"] for seen in policy.save()["parts"]["job"]["model"]["seen"]} >= {1, 2}
     assert {period_s for _, _, period_s, _ in turns} == {15.0, 5.0}
 
 
@@ -422,4 +439,4 @@ def test_replaying_what_it_saw_rebuilds_its_memory(explored_run):
     for observation, plan, period_s, estimates in turns:
         assert again.decide(observation) == plan
         assert (again.period_s, again.estimates) == (period_s, estimates)
-    assert again.learnt() == policy.learnt()
+    assert again.save() == policy.save()

@@ -1,0 +1,57 @@
+"""What a policy has learned, from one run to the next. Files are read and written here, never by a policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from controller.contract import Policy
+from controller.guards import unguarded
+from fogscale.errors import FogscaleError
+
+LEARNED = "learned.json"  # beside the journal, once a run has ended
+
+
+def teach(policy: Policy, learned: Mapping[str, Any], name: str) -> None:
+    """Gives a started policy what an earlier one has learned."""
+    load = getattr(unguarded(policy), "load", None)
+    if load is None:
+        raise FogscaleError(f"policy '{name}' learns nothing that it could start from: leave `learned` out")
+    load(learned)
+
+
+def write(path: Path, policy: Policy, name: str) -> None:
+    """Nothing where the policy learns nothing; whole or not at all, since a run may be killed meanwhile."""
+    save = getattr(unguarded(policy), "save", None)
+    if save is None:
+        return
+    unfinished = path.with_suffix(".unfinished")
+    try:
+        unfinished.write_text(json.dumps({"policy": name, "learned": save()}), encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        raise FogscaleError(
+            f"cannot write {path}: {error.strerror}; choose another folder with --out"
+        ) from error
+
+
+def read(path: Path, name: str) -> dict[str, Any]:
+    """What a policy of that name has learned, as it was written."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FogscaleError(
+            f"cannot read {path}: {error.strerror}; name the {LEARNED} of a run that has ended"
+        ) from error
+    except ValueError as error:
+        raise FogscaleError(
+            f"{path} is damaged: name another {LEARNED}, or let '{name}' learn again"
+        ) from error
+    if not isinstance(document, dict) or not isinstance(document.get("learned"), dict):
+        raise FogscaleError(f"{path} holds nothing that a policy has learned: name the {LEARNED} of a run")
+    if document.get("policy") != name:
+        raise FogscaleError(f"{path} is what '{document.get('policy')}' has learned, not '{name}'")
+    learned: dict[str, Any] = document["learned"]
+    return learned
