@@ -28,6 +28,9 @@ class Policy(Protocol):
 
     # A policy may also have `estimates: Mapping[str, float]`: the numbers its last decision rests on, such as
     # a filtered load or a predicted rate. They are journalled, so that reports and figures can show them.
+    # Its class may list `variants: ClassVar[Mapping[str, Mapping[str, Any]]]`, parameters by name, which the
+    # contract tests run besides the defaults; and say `learns = True` if it tries things out to learn,
+    # which excuses it from leaving a steady job alone, and from nothing else.
     # It may have `save() -> Mapping` and `load(mapping)`, called after `start`: what it has learned, as plain
     # numbers and texts with a `version`. A run saves it beside its journal, another one may start from it.
     # It may have `notes: tuple[Note, ...]`: what it exchanged inside during its last decision, whether or not

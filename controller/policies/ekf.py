@@ -21,7 +21,7 @@ while instances boot. `measurement: censored` lets a full load say no more than 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, floor, isnan
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
@@ -70,6 +70,10 @@ class Kalman:
 @register("ekf")
 @dataclass
 class ExtendedKalman(FilteredThreshold):
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "censored": {"measurement": "censored", "rate": "per_instance"},
+        "printed": {"covariance": "printed", "transition": "printed", "timing": "printed"},
+    }
     level_sensitivity: Mapping[str, float] | None = parameter(
         None, "a, per metric: what one record/s adds to a load in a step; none: fitted while it runs"
     )

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import importlib
 import inspect
 import os
 import random
@@ -62,9 +63,26 @@ METRICS_OF = {
 MEASURED = [metric.name for metric in fields(OperatorMetrics) if metric.name != "instances"]
 
 
+ALWAYS_SHOWN = {"throughput_per_s", "output_rate_per_s", "queue_records"}  # every testbed has them
+"""Of an operator; each of the others is shown to those policies that declare to need it."""
+
+
 @pytest.fixture(params=policies.names(), scope="module")
 def name(request):
     return request.param
+
+
+def variants():
+    """(policy, its parameters): the variants that policies declare themselves."""
+    return [
+        pytest.param(name, parameters, id=f"{name}-{variant}")
+        for name in policies.names()
+        for variant, parameters in getattr(policies.policy_class(name), "variants", {}).items()
+    ]
+
+
+def learns(name):
+    return getattr(policies.policy_class(name), "learns", False)
 
 
 def prepared_for(name, rates_per_s, folder, **changes):
@@ -332,8 +350,10 @@ def test_never_leaves_the_bounds_whatever_it_sees(prepared, observations, extrem
         assert keeps(policy.decide(at_the_end), at_the_end)
 
 
-def test_leaves_a_steady_job_alone(steady):
+def test_leaves_a_steady_job_alone(name, steady):
     assert len(steady) >= 14
+    if learns(name):
+        pytest.skip("it may try things out while it learns")
     assert all(keeps(step.plan, step.observation) for step in steady)
     assert sum(step.plan is not None for step in steady) <= 1  # the standby, or why nothing is decided
 
@@ -377,6 +397,57 @@ def test_what_it_has_learnt_does_not_make_it_fill_gaps_with_zeros(prepared, reco
         seen = recorded.steps[i].observation
         blind = {name: without(shown, metrics) for name, shown in seen.operators.items()}
         assert keeps(policy.decide(replace(seen, operators=blind)), seen)
+
+
+def declared_only(observation, needs):
+    """The observation without any metric that a policy has not declared to need."""
+    hidden = [METRICS_OF[other] for other in METRICS_OF if other not in needs]
+    operators = {name: without(seen, hidden) for name, seen in observation.operators.items()}
+    if Capability.INSTANCE_METRICS not in needs:
+        operators = {name: replace(seen, instances=()) for name, seen in operators.items()}
+    nodes = {
+        name: replace(seen, **{metric: None for metric in ("cpu_ratio", "memory_ratio") if metric in hidden})
+        for name, seen in observation.nodes.items()
+    }
+    return replace(
+        observation,
+        operators=operators,
+        nodes=nodes,
+        lag_records=observation.lag_records if Capability.LAG in needs else None,
+        response_time_ms=observation.response_time_ms if Capability.RESPONSE_TIME in needs else None,
+        standby=observation.standby if Capability.STANDBY in needs else (),
+        requested_instances=(observation.requested_instances if Capability.NAMED_INSTANCES in needs else {}),
+    )
+
+
+def test_what_it_does_not_declare_to_need_it_does_not_use(prepared, recorded):
+    policy = prepared.policy()
+    for step in recorded.steps:
+        assert policy.decide(declared_only(step.observation, policy.needs)) == step.plan
+
+
+def test_a_policy_that_looks_at_cpu_and_declares_nothing_is_found_out(recorded):
+    """The check above would be worth nothing if it did not see this one."""
+    seen = [step.observation for step in recorded.steps]
+    full = [observation.operators["map"].cpu_ratio for observation in seen]
+    hidden = [declared_only(observation, frozenset()).operators["map"].cpu_ratio for observation in seen]
+    assert any(ratio is not None for ratio in full)
+    assert not any(ratio is not None for ratio in hidden)
+
+
+def test_every_metric_is_either_declared_or_shown_to_all():
+    assert {*METRICS_OF.values()} | ALWAYS_SHOWN == {*MEASURED}
+
+
+@pytest.mark.parametrize(("variant_of", "parameters"), variants())
+def test_declared_variants_keep_what_the_default_keeps(variant_of, parameters, tmp_path):
+    prepared = prepared_for(variant_of, UP_AND_DOWN_PER_S, tmp_path, policy_parameters=parameters)
+    recorded = recorded_run(prepared, tmp_path / "journal.jsonl")
+    check_plans(recorded.steps)
+    policy, again = prepared.policy(), prepared.policy()
+    for step in recorded.steps:
+        assert policy.decide(step.observation) == step.plan
+        assert again.decide(declared_only(step.observation, again.needs)) == step.plan
 
 
 def test_without_what_it_needs_it_plans_nothing_new(prepared, observations):
@@ -472,16 +543,41 @@ def test_the_watch_refuses_files_to_the_deciding_thread_alone():
 
 def test_imports_nothing_that_tells_the_time_or_reaches_outside(name):
     """The check above sees what ran; this one sees the rest, such as datetime.now, beyond any patch."""
-    for base in policies.policy_class(name).__mro__:
-        source = inspect.getsourcefile(base) if base.__module__.startswith("controller.") else None
-        if source is None:
+    reached = [base.__module__ for base in policies.policy_class(name).__mro__]
+    looked_at = set()
+    while reached:
+        module = reached.pop()
+        if module in looked_at or not module.startswith(DECIDING):
             continue
-        for node in ast.walk(ast.parse(Path(source).read_text(encoding="utf-8"))):
-            imported = []
-            if isinstance(node, ast.Import):
-                imported = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                imported = [node.module or ""]
-            outside = {module.partition(".")[0] for module in imported} & IMPURE_MODULES
-            if not source.endswith("policies/__init__.py"):
-                assert not outside, f"{source} imports {outside}"
+        looked_at.add(module)
+        imported = imports_of(module)
+        outside = {other.partition(".")[0] for other in imported} & IMPURE_MODULES
+        assert not outside, f"{module} imports {outside}"
+        reached += imported
+    own = policies.policy_class(name).__module__
+    assert own in looked_at or not own.startswith("controller.")
+
+
+DECIDING = ("controller.policies.", "controller.models.", "controller.placement", "controller.protocol.")
+"""What runs while a policy decides; controller.policies itself also finds and builds them."""
+
+
+def imports_of(module):
+    source = Path(inspect.getsourcefile(importlib.import_module(module)))
+    imported = []
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]  # modules, or what is in them
+            imported += [node.module or "", *filter(is_module, names)]
+    return imported
+
+
+def is_module(name):
+    return (Path(__file__).parents[2] / f"{name.replace('.', '/')}.py").exists()
+
+
+def test_the_import_check_follows_policies_into_their_models():
+    assert "controller.models.kalman" in imports_of("controller.policies.ekf")
+    assert "controller.models.".startswith(DECIDING)
