@@ -20,7 +20,7 @@ from controller import policies
 from controller.experiment import Run
 from controller.journal import Journal, read
 from controller.loop import check_capabilities, run
-from controller.model import Capability, InstanceMetrics, OperatorMetrics
+from controller.model import Capability, InstanceMetrics, OperatorMetrics, Plan
 from controller.run import execute, prepare
 from controller.testbeds.simulated.testbed import SimulatedTestbed
 from fogscale.errors import FogscaleError
@@ -426,13 +426,20 @@ def test_what_it_does_not_declare_to_need_it_does_not_use(prepared, recorded):
         assert policy.decide(declared_only(step.observation, policy.needs)) == step.plan
 
 
-def test_a_policy_that_looks_at_cpu_and_declares_nothing_is_found_out(recorded):
-    """The check above would be worth nothing if it did not see this one."""
-    seen = [step.observation for step in recorded.steps]
-    full = [observation.operators["map"].cpu_ratio for observation in seen]
-    hidden = [declared_only(observation, frozenset()).operators["map"].cpu_ratio for observation in seen]
-    assert any(ratio is not None for ratio in full)
-    assert not any(ratio is not None for ratio in hidden)
+class Sneaky:
+    """Looks at CPU, and declares nothing."""
+
+    needs = frozenset()
+
+    def decide(self, observation):
+        cpu_ratio = observation.operators["map"].cpu_ratio
+        return None if cpu_ratio is None else Plan(observation.requested, reason=f"CPU at {cpu_ratio:.0%}")
+
+
+def test_a_policy_that_looks_at_cpu_and_declares_nothing_is_found_out(observations):
+    policy = Sneaky()
+    shown = decided(policy, observations)
+    assert shown != decided(policy, [declared_only(seen, policy.needs) for seen in observations])
 
 
 def test_every_metric_is_either_declared_or_shown_to_all():
