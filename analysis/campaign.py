@@ -8,9 +8,10 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from math import ceil
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,8 +22,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.storagelevel import StorageLevel
 
+from analysis.kept_rows import KeptRows, keys_of
 from analysis.schema import RUNS, SAMPLES
 from analysis.shipping import ship_packages
+from analysis.spark import is_local
+from controller import policies
 from controller.model import Sample
 from controller.recording import NAMED_BY, run_id, variation_text
 from fogscale.errors import FogscaleError
@@ -39,41 +43,99 @@ _FAILED = "fogscale run failed"
 
 
 class Campaign(NamedTuple):
-    """The tables of a campaign. They are kept by Spark until released."""
+    """The tables of a campaign, until released."""
 
     runs: DataFrame
     samples: DataFrame
-    kept: DataFrame
+    rows: DataFrame
+    in_use: ExitStack
 
     def release(self) -> None:
-        self.kept.unpersist()
+        self.rows.unpersist()
+        self.in_use.close()
 
 
-def run_campaign(spark: SparkSession, runs: Sequence[str], simulate: Simulate | None = None) -> Campaign:
+def run_campaign(
+    spark: SparkSession,
+    runs: Sequence[str],
+    simulate: Simulate | None = None,
+    kept: Path | None = None,
+    fresh: bool = False,
+) -> Campaign:
     """Simulates each run (a JSON document) once, and returns their runs and samples.
 
-    The rows are persisted rather than written as Parquet, since a cluster need not have a place that all its
-    machines can write to. They stay in Spark's compressed columns and go to disk when memory is short; a
-    lost machine's share is simulated again, which gives the same rows, since a run's seed decides them.
+    With a folder `kept`, each run's rows are written there as soon as it has ended, and what is there already
+    is not simulated again (`fresh`: it is), so that an interrupted campaign goes on, and an analysis that
+    failed repeats nothing. Without one, or where the workers of a cluster do not see the folder, Spark keeps
+    the rows until they are released, in its compressed columns and on disk when memory is short; a lost
+    machine's share is simulated again, which gives the same rows, since a run's seed decides them.
     """
     if not runs:
         raise FogscaleError("the campaign has no runs: name at least one policy, workload and seed")
     ship_packages(spark)
-    tasks = _task_count(len(runs), spark.sparkContext.defaultParallelism)
-    documents = spark.createDataFrame(list(enumerate(runs)), "position int, document string")
-    spread = documents.coalesce(1).repartition(tasks)  # from a single partition rows are dealt out evenly
-    kept = spread.mapInArrow(_simulated(simulate), _ROW).persist(StorageLevel.MEMORY_AND_DISK)
-    with _progress(spark, len(runs)), _named_failures(kept):
-        rows = kept.count()
-    samples = kept.where(F.col("time_s").isNotNull()).select(*SAMPLES.names)
-    campaign = Campaign(
-        runs=kept.where(F.col("run").isNotNull()).select("run.*"),
-        # All that follows works run by run; without this, a long campaign's tasks run out of memory.
-        samples=samples.repartition(_partitions(spark, rows), "run_id"),
-        kept=kept,
-    )
+    work = simulate or _real_simulate()
+    with ExitStack() as in_use:
+        if kept is not None and is_shared(spark, kept):
+            in_use.enter_context(KeptRows(kept).alone())
+            rows = _kept_rows(spark, runs, work, KeptRows(kept.absolute()), fresh)
+        else:
+            rows = _spread(spark, list(enumerate(runs)), "position int, document string").mapInArrow(
+                _simulated(work), _ROW
+            )
+            rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
+        with _progress(spark, len(runs)), _named_failures(rows):
+            count = rows.count()
+        samples = rows.where(F.col("time_s").isNotNull()).select(*SAMPLES.names)
+        campaign = Campaign(
+            runs=rows.where(F.col("run").isNotNull()).select("run.*"),
+            # All that follows works run by run; without this, a long campaign's tasks run out of memory.
+            samples=samples.repartition(_partitions(spark, count), "run_id"),
+            rows=rows,
+            in_use=in_use.pop_all(),
+        )
     _check_distinct(campaign)
     return campaign
+
+
+def is_shared(spark: SparkSession, folder: Path) -> bool:
+    """Whether the workers see the same folder: always on one machine; on a cluster, they are asked."""
+    if is_local(spark.sparkContext.master or ""):
+        return True
+    folder.mkdir(parents=True, exist_ok=True)
+    token = folder.absolute() / f".{uuid.uuid4()}.token"
+    token.touch()
+    try:
+        asked = spark.sparkContext.parallelize(range(64), 64)
+        return all(asked.map(lambda _: token.exists()).collect())
+    finally:
+        token.unlink()
+
+
+def _kept_rows(
+    spark: SparkSession, runs: Sequence[str], simulate: Simulate, kept: KeptRows, fresh: bool
+) -> DataFrame:
+    keys = keys_of(runs)
+    if fresh:
+        kept.keep_only(())
+    missing = kept.missing(keys)
+    wanted = [(place, run, key) for place, (run, key) in enumerate(zip(runs, keys, strict=True))]
+    # Two runs with one key are one run twice, which is found out once both have rows.
+    if duplicate := next((row for row in wanted if keys.index(row[2]) != row[0]), None):
+        raise FogscaleError(f"{_label(*duplicate[:2])} is in the campaign twice: vary its seed or settings")
+    todo = [row for row in wanted if row[2] in missing]
+    if todo:
+        tasks = _spread(spark, todo, "position int, document string, key string")
+        written = tasks.mapInArrow(_written(simulate, kept), "key string")
+        with _progress(spark, len(todo)), _named_failures(written):
+            written.count()
+    kept.keep_only(keys)
+    return spark.read.schema(_ROW).parquet(f"file://{kept.folder}", pathGlobFilter="*.parquet")
+
+
+def _spread(spark: SparkSession, runs: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+    """Dealt out evenly to as many tasks as keep all cores busy to the end."""
+    tasks = _task_count(len(runs), spark.sparkContext.defaultParallelism)
+    return spark.createDataFrame(list(runs), schema).coalesce(1).repartition(tasks)
 
 
 def _task_count(runs: int, cores: int) -> int:
@@ -98,21 +160,40 @@ def _check_distinct(campaign: Campaign) -> None:
 
 
 def _simulated(
-    simulate: Simulate | None,
+    simulate: Simulate,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def simulate_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        run = simulate or _real_simulate()
         for batch in batches:
             for row in batch.to_pylist():
-                yield _run_one(run, row["position"], row["document"])
+                yield _run_one(simulate, row["position"], row["document"])
 
     return simulate_batches
 
 
-def _real_simulate() -> Simulate:
-    from controller.run import simulate  # on the worker only: the driver need not load the engine
+def _written(
+    simulate: Simulate, kept: KeptRows
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def write_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                kept.write(row["key"], _run_one(simulate, row["position"], row["document"]))
+                yield pa.RecordBatch.from_pydict({"key": [row["key"]]})
 
-    return simulate
+    return write_batches
+
+
+def _real_simulate() -> Simulate:
+    """With the policies that only this process knows: those of the script that is running."""
+    known = policies.of_script()
+
+    def simulate_with_them(run: str) -> tuple[dict[str, Any], Sequence[Sample]]:
+        from controller.run import simulate  # on the worker only: the driver need not load the engine
+
+        for name, policy in known.items():
+            policies.register(name)(policy)
+        return simulate(run)
+
+    return simulate_with_them
 
 
 def _run_one(simulate: Simulate, position: int, document: str) -> pa.RecordBatch:
@@ -162,18 +243,18 @@ def _cell(value: Any) -> Any:
 
 
 @contextmanager
-def _named_failures(kept: DataFrame) -> Iterator[None]:
+def _named_failures(rows: DataFrame) -> Iterator[None]:
     """A run that fails is named in one line, instead of Spark's account of the task that ran it."""
     try:
         yield
     except PySparkException as error:
-        kept.unpersist()
+        rows.unpersist()
         named = re.search(re.escape(_FAILED) + r"\[\[(.*?)\]\]", str(error), re.DOTALL)
         if named is None:
             raise
         raise FogscaleError(f"{named[1]}; repeat that run alone to see where it fails") from error
     except BaseException:
-        kept.unpersist()
+        rows.unpersist()
         raise
 
 

@@ -23,15 +23,32 @@ PAGE_WIDTH_IN = 7.2
 
 # Safe for colour-blind readers (Okabe and Ito; Tol), and visible on white and on black.
 _OTHERS = ("#44AA99", "#AA4499", "#999933", "#56B4E9", "#CC6677", "#B8860B", "#8B7FD1", "#6B8E9F")
+_SHADES = (1.0, 0.65, 1.4, 0.4)  # 32 colours before one comes twice
 _INK = "#010203"  # stands for the page's text colour in SVG
 
 
 class _PolicyColours(dict[str, str]):
-    """Any other policy gets a colour too, by its name: the same in every figure and on every machine."""
+    """Any other policy or alias gets a colour too, by its name: the same in every figure and on every
+    machine, unless another name has it already; then the next that is free, also lighter and darker ones."""
 
     def __missing__(self, policy: str) -> str:
-        digest = hashlib.sha256(policy.encode()).digest()
-        return _OTHERS[int.from_bytes(digest[:4], "big") % len(_OTHERS)]
+        first = int.from_bytes(hashlib.sha256(policy.encode()).digest()[:4], "big") % len(_OTHERS)
+        hues = _OTHERS[first:] + _OTHERS[:first]
+        wheel = [_shaded(hue, shade) for shade in _SHADES for hue in hues]
+        given = set(self._given.values())
+        self._given.setdefault(policy, next((colour for colour in wheel if colour not in given), wheel[0]))
+        return self._given[policy]
+
+    def __init__(self, **colours: str) -> None:
+        super().__init__(**colours)
+        self._given: dict[str, str] = {}
+
+
+def _shaded(colour: str, shade: float) -> str:
+    """Towards black below 1, towards white above."""
+    parts = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    shaded = (part * shade if shade <= 1 else 255 - (255 - part) * (2 - shade) for part in parts)
+    return "#" + "".join(f"{round(part):02X}" for part in shaded)
 
 
 POLICY_COLOUR = _PolicyColours(

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BeforeValidator, Field
 
 from controller.older_files import in_todays_words
-from controller.policies import policy_class
+from controller.policies import names as registered_policies
 from controller.recording import run_folder, run_id
 from controller.testbeds import AnyTestbed, kind_of
 from controller.topology import TopologySettings
@@ -22,6 +22,7 @@ from workloads.replay import Arrivals
 Origin = Literal["published", "artifact", "measured", "derived", "assumed"]
 
 
+PolicyName = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]  # a policy or an alias; it becomes a folder
 Guards = dict[str, Annotated[float, BeforeValidator(seconds_of)]]
 
 
@@ -38,6 +39,7 @@ class WorkloadSettings(Settings):
 
 
 class PolicySettings(Settings):
+    policy: str | None = None  # which it is, where the key is an alias; None: the key itself
     parameters: dict[str, Any] = {}  # of the policy; `fogscale policies` lists them
     guards: Guards | None = None  # None: those of the experiment
     learned: dict[str, Any] = {}  # what it starts from, as a run before saved it (or from --warm-start)
@@ -74,7 +76,7 @@ class Experiment(Settings):
     sla_response_s: PositiveSeconds | None = None  # the objective for the mean response time, if there is one
     sla_grace_s: Seconds = 0.0  # for so long after a reconfiguration a miss is no `steady` violation
     guards: Guards = {}  # around every policy that names none of its own
-    policies: Annotated[dict[str, PolicySettings], Field(min_length=1)]  # who decides
+    policies: Annotated[dict[PolicyName, PolicySettings], Field(min_length=1)]  # who decides
     scenarios: dict[Annotated[str, Field(pattern=r"^[\w-]+$")], Scenario] = {}  # by name
     seeds: Annotated[int, Field(ge=1)] = 1  # how many runs of each policy
     significance: Ratio = 0.05  # a difference counts if its p is below
@@ -85,7 +87,8 @@ class Run(Settings):
     """One policy, one workload, one seed, on one testbed; all resolved."""
 
     experiment: str
-    policy: str
+    policy: str  # the name it goes by: its own, or an alias
+    variant_of: str | None = None  # the policy behind an alias
     policy_parameters: dict[str, Any] = {}
     learned: dict[str, Any] = {}  # by content: a run that is resumed or replayed starts from the same
     guards: Guards = {}
@@ -99,6 +102,10 @@ class Run(Settings):
     sla_response_s: PositiveSeconds | None = None
     sla_grace_s: Seconds = 0.0
     variation: dict[str, Any] = {}  # what a campaign varied, to group by
+
+    @property
+    def registered_policy(self) -> str:
+        return self.variant_of or self.policy
 
     @property
     def workload_name(self) -> str:
@@ -137,7 +144,7 @@ def load(path: Path) -> Experiment:
     experiment = validated(Experiment, in_todays_words(values), str(path))
     scenarios_of(experiment)  # a mistake in one shows now, not when it is run
     for name in experiment.policies:
-        policy_class(name)
+        _behind(experiment, name)
     return experiment
 
 
@@ -188,8 +195,8 @@ def runs_of(
 def _run(
     experiment: Experiment, policy: str, seed: int, workload: str | None, variation: Mapping[str, Any]
 ) -> Run:
-    policy_class(policy)
     settings = experiment.policies.get(policy, PolicySettings())
+    behind = _behind(experiment, policy)
     testbed = experiment.testbed
     if settings.testbed:
         values = merged(testbed.model_dump(), settings.testbed)
@@ -201,6 +208,7 @@ def _run(
     return Run(
         experiment=experiment.name,
         policy=policy,
+        variant_of=None if behind == policy else behind,
         policy_parameters=settings.parameters,
         learned=settings.learned,
         guards=experiment.guards if settings.guards is None else settings.guards,
@@ -215,6 +223,22 @@ def _run(
         sla_grace_s=experiment.sla_grace_s,
         variation=dict(variation),
     )
+
+
+def _behind(experiment: Experiment, name: str) -> str:
+    """The policy that a name stands for: itself, or what the alias says."""
+    settings = experiment.policies.get(name)
+    if settings is None or settings.policy is None or settings.policy == name:
+        if name not in registered_policies():
+            raise FogscaleError(unknown("policy", name, {*registered_policies(), *experiment.policies}))
+        return name
+    if settings.policy not in registered_policies():
+        raise FogscaleError(
+            f"policies.{name}.policy: {unknown('policy', settings.policy, registered_policies())}"
+        )
+    if name in registered_policies():
+        raise FogscaleError(f"policies.{name}: this is a policy of its own: give the alias another name")
+    return settings.policy
 
 
 def merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

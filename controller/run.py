@@ -24,6 +24,7 @@ from controller.learned import write as write_learned
 from controller.model import Placement, Sample, Topology
 from controller.older_files import in_todays_words
 from controller.policies import create, policy_class
+from controller.policies import names as policy_names
 from controller.recording import JOURNAL, MANIFEST, RunFacts
 from controller.testbeds import Assignment, Setup
 from controller.topology import start_placement
@@ -75,10 +76,10 @@ class Prepared:
     def policy(self) -> Policy:
         """The policy behind its guards, started."""
         parameters = dict(self.run.policy_parameters)
-        known = {known.name for known in dataclass_fields(policy_class(self.run.policy))}
+        known = {known.name for known in dataclass_fields(policy_class(self.run.registered_policy))}
         if "capacity_per_s" in known and self.setup.capacity_per_s:
             parameters.setdefault("capacity_per_s", self.setup.capacity_per_s)
-        policy = guarded(create(self.run.policy, parameters), self.run.guards)
+        policy = guarded(create(self.run.registered_policy, parameters), self.run.guards)
         policy.start(self.topology, np.random.default_rng([self.run.seed, 2]))
         if self.run.learned:
             teach(policy, self.run.learned, self.run.policy)
@@ -223,6 +224,28 @@ def run_of(folder: Path) -> Run:
     if not isinstance(manifest, Mapping) or "run" not in manifest:
         raise FogscaleError(f"{path} describes no run: run the experiment again with --fresh")
     return validated(Run, in_todays_words(manifest["run"]), str(path))
+
+
+def decided_by(folder: Path, policy: str) -> Run:
+    """The run recorded in a folder, to be decided again: by its own policy or alias as it was, by an alias
+    that was recorded beside it as that was, by any other policy with its defaults."""
+    original = run_of(folder)
+    if policy == original.policy:
+        return original
+    if policy in policy_names():
+        with_defaults: dict[str, Any] = {"policy": policy, "variant_of": None, "policy_parameters": {}, "learned": {}}
+        return original.model_copy(update=with_defaults)
+    place = folder.resolve()
+    beside = {
+        path.name.removeprefix("policy="): path / place.parent.name / place.name
+        for path in place.parents[2].glob("policy=*")
+    }
+    if policy not in beside:
+        raise FogscaleError(unknown("policy", policy, {*policy_names(), *beside}))
+    other = run_of(beside[policy])
+    kept = ("policy", "variant_of", "policy_parameters", "learned", "guards")
+    changes = {name: getattr(other, name) for name in kept}
+    return original.model_copy(update=changes)
 
 
 def simulate(run_json: str) -> tuple[dict[str, Any], list[Sample]]:

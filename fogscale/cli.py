@@ -23,7 +23,7 @@ from controller.learned import read as read_learned
 from controller.protocol.command import protocol_app
 from controller.recording import JOURNAL
 from controller.replay import differences
-from controller.run import execute, prepare, run_of
+from controller.run import decided_by, execute, prepare
 from fog.command import testbed_app
 from fogscale.console import Json, Results, interrupted, out, progress_bar, spark_session
 from fogscale.errors import FogscaleError
@@ -252,15 +252,11 @@ def replay_run(
     policy: Annotated[str, typer.Option(help="The policy that decides again.")],
     as_json: Json = False,
 ) -> None:
-    """Decide a recorded run again with any policy, another one with its defaults; show what differs."""
+    """Decide a recorded run again with any policy or recorded alias; show what differs."""
     recorded = read_journal(folder / JOURNAL)
     if recorded is None:
         raise FogscaleError(f"{folder} holds no journal: name the folder of a run (…/seed=1)")
-    original = run_of(folder)
-    again = original.model_copy(update={"policy": policy})
-    if policy != original.policy:  # what was given to the one means nothing to the other
-        again = again.model_copy(update={"policy_parameters": {}, "learned": {}})
-    found = list(differences(recorded.steps, prepare(again).policy()))
+    found = list(differences(recorded.steps, prepare(decided_by(folder, policy)).policy()))
     if as_json:
         print(json.dumps([difference._asdict() for difference in found]))
         return

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from controller.experiment import Experiment, varied
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
-from paper_figures.campaign import BASE, Case, simulated, varied_experiment
+from paper_figures.campaign import BASE, Case, Simulated, simulated, varied_experiment
 from paper_figures.claims import JudgedClaim, judged_claims
 from paper_figures.cpu import CpuMeter
 from paper_figures.decisions import decided
@@ -55,17 +55,22 @@ class Results:
         return float(self.series["duration_s"].iloc[0])
 
 
-def build(paper: str, out: Path, spark: SparkSession, seeds: int | None = None) -> Summary:
+def build(
+    paper: str, out: Path, spark: SparkSession, seeds: int | None = None, fresh: bool = False
+) -> Summary:
     """Simulates the experiment of a paper, and fills out/figures/<paper>/ with all its tables and figures.
 
     `paper` is a name, or the path of a folder with the same files; `seeds` as the experiment says if None.
+    What was simulated is kept in out/campaigns, and not simulated again unless `fresh`.
     """
     meter = CpuMeter()
     source = paper_folder(paper)
     experiment, published = load_experiment(source / "experiment.yml"), load_published(source)
     folder = figures_folder(out, source.name)
     numbers = range(1, (seeds or experiment.seeds) + 1)
-    results = _results(spark, cases_of(source, experiment, published, numbers), published, experiment, meter)
+    cases = cases_of(source, experiment, published, numbers)
+    with simulated(spark, cases, campaign_folder(out, "figures", source.name), fresh) as campaign:
+        results = _results(campaign, cases, published, experiment, meter)
     tables = _write_tables(results, folder)
     shown = tables_of(source, tables, folder), figures(source, tables, folder)
     page = write_page(folder, source, published, experiment, results, *shown)
@@ -106,13 +111,16 @@ def cases_of(source: Path, experiment: Experiment, published: Published, seeds: 
     return cases
 
 
+def campaign_folder(out: Path, command: str, paper: str) -> Path:
+    return out / "campaigns" / f"{command}-{paper}"
+
+
 def _results(
-    spark: SparkSession, cases: Sequence[Case], published: Published, experiment: Experiment, meter: CpuMeter
+    campaign: Simulated, cases: Sequence[Case], published: Published, experiment: Experiment, meter: CpuMeter
 ) -> Results:
-    with simulated(spark, cases) as campaign:
-        meter.read_s()
-        metrics = campaign.metrics()
-        series = campaign.series(BASE, seed=cases[0].seeds[0])
+    meter.read_s()
+    metrics = campaign.metrics()
+    series = campaign.series(BASE, seed=cases[0].seeds[0])
     base = metrics[metrics["variation"] == BASE]
     level = experiment.significance
     orders, claims = judged_orders(base, published, level), judged_claims(base, published, level)

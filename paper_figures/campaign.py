@@ -20,7 +20,6 @@ from analysis.campaign import run_campaign
 from analysis.demand import with_demand
 from analysis.metrics import flattened, metrics_by_run
 from controller.experiment import Experiment, Run, runs_of, scenarios_of, varied
-from controller.run import simulate
 from fogscale.errors import FogscaleError
 from paper_figures.published import Variation
 
@@ -120,10 +119,12 @@ class Simulated:
 
 
 @contextmanager
-def simulated(spark: SparkSession, cases: Sequence[Case]) -> Iterator[Simulated]:
-    """Runs every case once; Spark keeps the samples, on disk where memory is short, until the block ends."""
+def simulated(
+    spark: SparkSession, cases: Sequence[Case], kept: Path | None = None, fresh: bool = False
+) -> Iterator[Simulated]:
+    """Runs every case once. The rows stay in the folder `kept`, or without one until the block ends."""
     documents = [run.model_dump_json() for case in cases for run in case.runs()]
-    campaign = run_campaign(spark, documents, simulate)
+    campaign = run_campaign(spark, documents, kept=kept, fresh=fresh)
     try:
         yield Simulated(campaign.runs, campaign.samples)
     finally:

@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     from paper_figures.claims import JudgedClaim
 
 
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Simulate again what is kept in OUT/campaigns of an earlier one.")
+]
+
+
 def figures(
     paper: Annotated[list[str] | None, typer.Option(help="Which papers; default: all.")] = None,
     seeds: Annotated[int | None, typer.Option(min=2, help="Default: the experiment's.")] = None,
     results: Results = Path("results"),
+    fresh: Fresh = False,
     as_json: Json = False,
 ) -> None:
     """Regenerate papers' tables and figures, published values beside ours."""
@@ -28,7 +34,7 @@ def figures(
     with spark_session(f"simulating {', '.join(chosen)} …") as spark:
         from paper_figures.build import build
 
-        summaries = {name: build(name, results, spark, seeds) for name in chosen}
+        summaries = {name: build(name, results, spark, seeds, fresh) for name in chosen}
     if as_json:
         print(json.dumps({name: summary.model_dump() for name, summary in summaries.items()}))
         return
@@ -66,13 +72,14 @@ def sensitivity(
     sets: Annotated[int, typer.Option(min=2, help="How many parameter sets to draw.")] = 200,
     seeds: Annotated[int, typer.Option(min=2, help="How many seeds each policy runs with.")] = 5,
     results: Results = Path("results"),
+    fresh: Fresh = False,
     as_json: Json = False,
 ) -> None:
     """Repeat a paper's ranking over the plausible ranges of its assumed parameters (minutes)."""
     with spark_session(f"{sets} parameter sets of {paper} …") as spark:
         from paper_figures.sensitivity import sensitivity as repeat
 
-        found = repeat(paper, results, spark, sets, seeds)
+        found = repeat(paper, results, spark, sets, seeds, fresh)
     if as_json:
         print(json.dumps(found.model_dump()))
         return

@@ -19,7 +19,7 @@ from scipy.stats import qmc, spearmanr
 from controller.experiment import Experiment
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
-from paper_figures.build import figures_folder
+from paper_figures.build import campaign_folder, figures_folder
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.cpu import CpuMeter
 from paper_figures.orders import VERDICTS, counted, judged_orders
@@ -61,7 +61,9 @@ class Sensitivity(BaseModel):
     page: Path = Field(exclude=True)
 
 
-def sensitivity(paper: str, out: Path, spark: SparkSession, sets: int = 200, seeds: int = 5) -> Sensitivity:
+def sensitivity(
+    paper: str, out: Path, spark: SparkSession, sets: int = 200, seeds: int = 5, fresh: bool = False
+) -> Sensitivity:
     """Repeats a paper's ranking over drawn parameter sets and its variations, as one Spark campaign."""
     meter = CpuMeter()
     source = paper_folder(paper)
@@ -69,7 +71,7 @@ def sensitivity(paper: str, out: Path, spark: SparkSession, sets: int = 200, see
     folder = figures_folder(out, source.name)
     drawn = drawn_sets(experiment, sets)
     cases = _cases(source, experiment, published, drawn, range(1, seeds + 1))
-    with simulated(spark, cases) as campaign:
+    with simulated(spark, cases, campaign_folder(out, "sensitivity", source.name), fresh) as campaign:
         meter.read_s()
         metrics = campaign.metrics()
     metrics.to_parquet(folder / "sensitivity_metrics.parquet")

@@ -28,6 +28,8 @@ _Learned = TypeVar("_Learned")
 
 
 def register(name: str) -> Callable[[_Class], _Class]:
+    """Makes the dataclass below it the policy of that name."""
+
     def remember(policy_class: _Class) -> _Class:
         taken = _REGISTERED.get(name)
         if taken is not None and taken.__module__ != policy_class.__module__:
@@ -73,6 +75,11 @@ def _load(name: str, load: Callable[[], Any]) -> None:
     except Exception as error:  # somebody else's file can fail in any way; the user needs to know which one
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise FogscaleError(f"the policy {name} cannot be imported ({reason}): mend or remove it") from error
+
+
+def of_script() -> dict[str, type[Any]]:
+    """Those that the running script registered itself: no other process finds them by importing."""
+    return {name: cls for name, cls in _REGISTERED.items() if cls.__module__ == "__main__"}
 
 
 def names() -> tuple[str, ...]:

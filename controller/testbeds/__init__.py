@@ -49,6 +49,7 @@ class TestbedSettings(Settings):
     """What `testbed:` of an experiment says; each kind has a subclass with its own settings."""
 
     __test__: ClassVar[bool] = False
+    many_at_once: ClassVar[bool] = False  # runs share nothing, so that as many go on as there are cores
 
     kind: str
 
@@ -116,6 +117,8 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def register(name: str) -> Callable[[_Class], _Class]:
+    """Makes the class below it the kind of testbed of that name."""
+
     def remember(kind_class: _Class) -> _Class:
         kind: TestbedKind = kind_class()
         taken = _REGISTERED.get(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -124,6 +124,8 @@ def scv_of(variability: Variability, operator: str) -> float:
 
 
 class Simulation(TestbedSettings):
+    many_at_once: ClassVar[bool] = True
+
     kind: Literal["simulated"] = "simulated"  # chooses this testbed
     capacity: dict[str, CapacityLaw]  # per operator
     reconfiguration: Reconfiguration  # what changes cost
