@@ -116,7 +116,7 @@ def test_the_code_of_a_policy_from_elsewhere_counts(tmp_path, monkeypatch):
         "from controller.policies import register\n"
         "from controller.policies.static import Static\n"
         "@register('from_elsewhere')\n"
-        "@dataclass\n"
+        "@dataclass(frozen=True)\n"
         "class Elsewhere(Static):\n    pass\n"
     )
     source.write_text(code)
