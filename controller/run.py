@@ -233,7 +233,12 @@ def decided_by(folder: Path, policy: str) -> Run:
     if policy == original.policy:
         return original
     if policy in policy_names():
-        with_defaults: dict[str, Any] = {"policy": policy, "variant_of": None, "policy_parameters": {}, "learned": {}}
+        with_defaults: dict[str, Any] = {
+            "policy": policy,
+            "variant_of": None,
+            "policy_parameters": {},
+            "learned": {},
+        }
         return original.model_copy(update=with_defaults)
     place = folder.resolve()
     beside = {
