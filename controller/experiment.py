@@ -17,7 +17,7 @@ from controller.testbeds import AnyTestbed, kind_of
 from controller.topology import TopologySettings
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of, validated
-from workloads.replay import Arrivals
+from workloads.replay import Arrivals, ReplaySettings
 
 Origin = Literal["published", "artifact", "measured", "derived", "assumed"]
 
@@ -36,6 +36,15 @@ class WorkloadSettings(Settings):
     scale: Annotated[float, Field(gt=0)] | None = None  # of the rate
     arrivals: Arrivals | None = None  # by chance (poisson), or evenly
     operator: str | None = None  # None: the only operator without upstream
+
+    def replay(self, usual: ReplaySettings) -> ReplaySettings:
+        """As wanted here, and as is usual for the workload where nothing is said."""
+        return ReplaySettings(
+            speed=self.speed or usual.speed,
+            copies=self.copies or usual.copies,
+            scale=self.scale or usual.scale,
+            arrivals=self.arrivals or usual.arrivals,
+        )
 
 
 class PolicySettings(Settings):

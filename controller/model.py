@@ -65,6 +65,10 @@ class Operator:
     def scalable(self) -> bool:
         return self.n_max is None or self.n_max > self.n_min
 
+    def within_bounds(self, replicas: int) -> int:
+        """As many replicas as wanted, but n_min to n_max of them."""
+        return max(self.n_min, replicas if self.n_max is None else min(replicas, self.n_max))
+
     @property
     def inputs(self) -> tuple[tuple[str, float], ...]:
         """Each operator upstream, and the share of what it emits that comes here."""

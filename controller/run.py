@@ -32,7 +32,6 @@ from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import validated
 from workloads import catalog
 from workloads.profile import RateProfile
-from workloads.replay import ReplaySettings
 from workloads.workload import Workload
 
 _YamlDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # ten times as fast where libyaml is there
@@ -107,19 +106,10 @@ def prepare(run: Run) -> Prepared:
         workload_name=run.workload.name,
         workload_parameters=run.workload.parameters,
         inputs=_inputs(run.workload, workload, topology),
-        replay=_replay(run.workload, workload.replay),
+        replay=run.workload.replay(workload.replay),
         seed=run.seed,
     )
     return Prepared(run, topology, start, testbeds.prepare(wanted, run.testbed))
-
-
-def _replay(wanted: WorkloadSettings, usual: ReplaySettings) -> ReplaySettings:
-    return ReplaySettings(
-        speed=wanted.speed or usual.speed,
-        copies=wanted.copies or usual.copies,
-        scale=wanted.scale or usual.scale,
-        arrivals=wanted.arrivals or usual.arrivals,
-    )
 
 
 def _inputs(settings: WorkloadSettings, workload: Workload, topology: Topology) -> Mapping[str, RateProfile]:

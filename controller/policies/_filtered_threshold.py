@@ -169,8 +169,7 @@ class FilteredThreshold:
             return requested, ""
         wanted, reason = self.sized(direction, loads, counted, requested)
         remark = self._filters[operator.name].remark
-        wanted = max(operator.n_min, min(wanted, operator.n_max or wanted))
-        return wanted, f"{reason} ({remark})" if remark else reason
+        return operator.within_bounds(wanted), f"{reason} ({remark})" if remark else reason
 
     def _direction(self, loads: list[float], instances: int, name: str) -> int:
         loads = self.compared(loads, instances)
@@ -203,9 +202,7 @@ class FilteredThreshold:
 
     def _warm_plan(self, observation: Observation) -> Plan | None:
         target = {
-            operator.name: max(
-                operator.n_min, min(round(self._last_run[operator.name]), operator.n_max or 10**9)
-            )
+            operator.name: operator.within_bounds(round(self._last_run[operator.name]))
             for operator in observation.topology.operators
             if operator.name in self._last_run
         }

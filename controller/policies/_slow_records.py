@@ -12,7 +12,7 @@ from numpy.random import Generator
 from controller.model import Capabilities, Capability, Observation, Plan, Topology
 from controller.placement import resize_plan, standby_first
 from controller.policies import parameter
-from controller.policies._scope import Bounds, Scope, bounds_of, replicas_of, scopes_of, within, workload_of
+from controller.policies._scaled_as_one import Bounds, Scope, bounds_of, replicas_of, scopes_of, workload_of
 
 
 class Sample(NamedTuple):
@@ -263,7 +263,7 @@ class SlowRecords(Generic[_Memory]):
             notes += [prefix + note for note in (verdict.news, kept) if note]
             if change:
                 reasons.append(f"{prefix}{change:+d}: {verdict.reason}")
-                target |= {one.name: within(one, verdict.replicas) for one in scope.operators}
+                target |= {one.name: one.within_bounds(verdict.replicas) for one in scope.operators}
         plan = resize_plan(observation, target, [*reasons, *notes], standby_first(observation))
         if plan is not None:
             self._asked_s, self._standby_asked = observation.time_s, True

@@ -30,8 +30,7 @@ class Ideal(MemorylessPolicy):
             if not operator.scalable or operator.name not in self.capacity_per_s or rate_per_s is None:
                 continue
             capacity_per_s = self.capacity_per_s[operator.name]
-            wanted = smallest_sufficient(capacity_per_s, rate_per_s)
-            wanted = max(operator.n_min, min(wanted, operator.n_max or wanted))
+            wanted = operator.within_bounds(smallest_sufficient(capacity_per_s, rate_per_s))
             if wanted != len(observation.requested[operator.name]):
                 target[operator.name] = wanted
                 reasons.append(f"{operator.name} {wanted} for {rate_per_s:.0f} records/s")

@@ -16,7 +16,7 @@ from controller.models.polynomial import MAX_DEGREE, Floats, Polynomial, Samples
 from controller.models.stability import stability
 from controller.models.trend import Trend
 from controller.policies import learned_as, parameter, register
-from controller.policies._scope import Bounds, Scope
+from controller.policies._scaled_as_one import Bounds, Scope
 from controller.policies._slow_records import Capacity, Memory, Sample, SlowRecords, Verdict
 from fogscale.errors import FogscaleError, unknown
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from controller.policies import register
-from controller.policies._scope import Bounds, Scope
+from controller.policies._scaled_as_one import Bounds, Scope
 from controller.policies._slow_records import Memory, Sample, SlowRecords, Verdict
 
 

@@ -31,7 +31,7 @@ class Static(MemorylessPolicy):
 
     def decide(self, observation: Observation) -> Plan | None:
         target = {
-            operator.name: max(operator.n_min, min(self.replicas[operator.name], operator.n_max or 10**9))
+            operator.name: operator.within_bounds(self.replicas[operator.name])
             for operator in observation.topology.operators
             if operator.name in self.replicas
         }

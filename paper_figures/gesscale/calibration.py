@@ -23,7 +23,7 @@ from controller.testbeds.simulated.capacity import (
 )
 from controller.testbeds.simulated.settings import simulation_of
 from workloads import catalog
-from workloads.replay import ReplaySettings, offered_rate_per_s
+from workloads.replay import offered_rate_per_s
 
 MEAN_IDEAL = 3.07  # replicas
 SHARE_OF_LARGEST_LOSS = 0.5  # the latency loss assumed, of the largest with which Figure 6 is possible
@@ -151,12 +151,7 @@ def offered_by_minute(experiment: Experiment) -> NDArray[np.float64]:
     """The noiseless offered rate in each minute of the replay."""
     settings = experiment.workload
     workload = catalog.load(settings.name, **settings.parameters)
-    usual = workload.replay
-    replay = ReplaySettings(
-        speed=settings.speed or usual.speed,
-        copies=settings.copies or usual.copies,
-        scale=settings.scale or usual.scale,
-    )
+    replay = settings.replay(workload.replay)
     return offered_rate_per_s(workload.profile, replay, 60.0)
 
 

@@ -34,7 +34,7 @@ from controller.testbeds.simulated.settings import scv_of, simulation_of
 from fogscale.errors import FogscaleError
 from paper_figures.decisions import StepLog
 from workloads import catalog
-from workloads.replay import ReplaySettings, offered_rate_per_s
+from workloads.replay import offered_rate_per_s
 
 MODEL_SEED = 1000  # of the exploration that pre-trains the model of §5.3; the runs have 1, 2, …
 KNEE = (1.0, 2.0, 2.7, 3.4, 4.1, 4.8)  # of the law `table`: full gains up to two TaskManagers, then 70 %
@@ -188,12 +188,7 @@ def offered_per_s(experiment: Experiment, scenario: str) -> NDArray[np.float64]:
     """The noiseless offered rate of a scenario."""
     settings = WorkloadSettings.model_validate(experiment.scenarios[scenario].changes["workload"])
     workload = catalog.load(settings.name, **settings.parameters)
-    usual = workload.replay
-    replay = ReplaySettings(
-        speed=settings.speed or usual.speed,
-        copies=settings.copies or usual.copies,
-        scale=settings.scale or usual.scale,
-    )
+    replay = settings.replay(workload.replay)
     return offered_rate_per_s(workload.profile, replay, STEP_S)
 
 

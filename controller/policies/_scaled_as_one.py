@@ -55,7 +55,3 @@ def bounds_of(observation: Observation, scope: Scope) -> Bounds:
         fewest=min(operator.n_min for operator in scope.operators),
         most=min(free, max(operator.n_max or _UNBOUNDED for operator in scope.operators)),
     )
-
-
-def within(operator: Operator, replicas: int) -> int:
-    return max(operator.n_min, min(replicas, operator.n_max or replicas))
