@@ -6,6 +6,8 @@ import ctypes
 import os
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
@@ -28,6 +30,24 @@ def set_namespace(path: Path) -> None:
         _check(_libc.setns(descriptor, 0))
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def entered(network: Path | None) -> Iterator[None]:
+    """The calling thread, and all threads and programs that it starts meanwhile, are in that network
+    namespace. None: nothing changes, the network is this machine's own."""
+    if network is None:
+        yield
+        return
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        set_namespace(network)
+        try:
+            yield
+        finally:
+            _check(_libc.setns(home, 0))
+    finally:
+        os.close(home)
 
 
 def connect(network: Path, address: str, port: int, timeout_s: float = 10.0) -> socket.socket:
