@@ -41,9 +41,9 @@ $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/.made
 
 setup: $(VENV)/.ready-dev ## Install everything, tools for developers included
 
-experiment: $(VENV)/.ready ## Run one experiment and write its report (POLICY=, WORKLOAD=, SEED=, TESTBED=)
+experiment: $(if $(filter local pi,$(TESTBED)),$(VENV)/.ready-testbed,$(VENV)/.ready) ## Run one experiment and write its report (POLICY=, WORKLOAD=, SEED=, TESTBED=local|pi, SPAN=)
 	@[ -n "$(POLICY)" ] || { echo "name a policy: make experiment POLICY=gesscale; '$(BIN)/fogscale policies' lists them" >&2; exit 2; }
-	@$(BIN)/fogscale run --policy "$(POLICY)" --seed "$(SEED)" $(if $(TESTBED),--testbed "$(TESTBED)") $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(FRESH),--fresh) --out "$(RESULTS)" --analyze
+	@$(BIN)/fogscale run --policy "$(POLICY)" --seed "$(SEED)" $(if $(TESTBED),--testbed "$(TESTBED)") $(if $(SPAN),--span "$(SPAN)") $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(FRESH),--fresh) --out "$(RESULTS)" --analyze
 
 compare: $(VENV)/.ready ## Compare policies with Welch's t-test (POLICIES=a,b WORKLOAD=, SEEDS=)
 	@[ -n "$(POLICIES)" ] || { echo "name policies: make compare POLICIES=gesscale,thr_nlaware" >&2; exit 2; }

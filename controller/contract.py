@@ -84,5 +84,8 @@ class Testbed(Protocol):
     def samples(self) -> Iterator[Sample]:
         """The samples taken since the last call."""
 
+    # A testbed may also have `findings: Mapping[str, Any]`: what it found out besides its samples, such as an
+    # audit of all records. They stand at the end of the journal, so that reports can show them.
+
     def restore(self, steps: Sequence[Step]) -> None:
         """Brings the testbed to where the recorded steps left it (a crashed controller resumes)."""

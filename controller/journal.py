@@ -81,9 +81,10 @@ class _Step(_Record, omit_defaults=True):
     notes: tuple[Note, ...] = ()
 
 
-class _End(_Record):
+class _End(_Record, omit_defaults=True):
     finished: bool
     samples: tuple[Sample, ...]
+    findings: dict[str, Any] = {}
 
 
 _encode = msgspec.json.Encoder().encode
@@ -166,6 +167,7 @@ class Recorded:
     ended: bool
     finished: bool
     complete_bytes: int  # up to the end of the last whole line
+    findings: Mapping[str, Any] = field(default_factory=dict)  # of the testbed, besides its samples
 
     @property
     def samples(self) -> Iterator[Sample]:
@@ -205,6 +207,7 @@ def read(path: Path) -> Recorded | None:
         last_topology=current,
         steps=tuple(steps),
         final_samples=end.samples if end else (),
+        findings=end.findings if end else {},
         ended=end is not None,
         finished=end is not None and end.finished,
         complete_bytes=complete_bytes,
@@ -278,8 +281,8 @@ class Journal:
         self._topology = topology
         self._write(_step_record(step))
 
-    def end(self, finished: bool, samples: Iterable[Sample]) -> None:
-        self._write(_End("end", finished, tuple(samples)))
+    def end(self, finished: bool, samples: Iterable[Sample], findings: Mapping[str, Any]) -> None:
+        self._write(_End("end", finished, tuple(samples), dict(findings)))
         if self._file is not None:
             os.fsync(self._file.fileno())
 
@@ -351,5 +354,5 @@ class SampleLog:
     def append(self, step: Step) -> None:
         self.samples.extend(step.samples)
 
-    def end(self, finished: bool, samples: Iterable[Sample]) -> None:
+    def end(self, finished: bool, samples: Iterable[Sample], findings: Mapping[str, Any]) -> None:
         self.samples.extend(samples)

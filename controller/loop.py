@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 from controller.contract import Policy, Step, Testbed
 from controller.guards import told_by
@@ -23,7 +23,8 @@ class Log(Protocol):
 
     def append(self, step: Step) -> None: ...
 
-    def end(self, finished: bool, samples: Iterable[Sample]) -> None: ...
+    def end(self, finished: bool, samples: Iterable[Sample], findings: Mapping[str, Any]) -> None:
+        """`findings`: what a testbed found out besides its samples, such as an audit."""
 
 
 def check_capabilities(
@@ -55,7 +56,7 @@ def run(testbed: Testbed, policy: Policy, log: Log, progress: Progress | None = 
         testbed.wait(period_s)
         if progress is not None:
             progress(observation.time_s + period_s)
-    log.end(testbed.drained, testbed.samples())
+    log.end(testbed.drained, testbed.samples(), getattr(testbed, "findings", {}))
 
 
 def _relive(steps: tuple[Step, ...], policy: Policy) -> None:

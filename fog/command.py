@@ -19,6 +19,7 @@ from fog import manifest as manifests
 from fog.artifacts import store as artifact_store
 from fog.checks.status import Status
 from fog.checks.status import status as status_of
+from fog.emulation.state import State
 from fog.folders import TESTBEDS, cache_folder, checkout, state_folder
 from fog.network.matrix import MOST_MS
 from fog.network.ping import Measured
@@ -65,6 +66,21 @@ def _collect_first(testbed: str, variables: dict[str, Any]) -> None:
     if artifact_store.missing(shelf, wanted):
         run("playbooks/preflight.yml", testbed, variables, _tell)
         artifact_store.collect(shelf, wanted, _making)
+
+
+def bring_up(testbed: str, fog_nodes: int, cpus: float) -> None:
+    """For an experiment: builds the testbed if it is not up, and says so."""
+    folder = state_folder(testbed)
+    built = manifests.find(folder)
+    if built is not None and (not built.emulated or State(folder).supervisor() is not None):
+        return
+    err.print(
+        f"the testbed '{testbed}' is not up: building it, some 5 minutes (the first time half an hour) …",
+        highlight=False,
+    )
+    variables: dict[str, Any] = {"fog_nodes": fog_nodes, "fog_cpus": cpus} if testbed == "local" else {}
+    _collect_first(testbed, variables)
+    run("site.yml", testbed, variables, _tell)
 
 
 @testbed_app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,5 +112,5 @@ class _Memory:
         self.steps.append(step)
         self.samples.extend(step.samples)
 
-    def end(self, finished: bool, samples: Iterable[Sample]) -> None:
+    def end(self, finished: bool, samples: Iterable[Sample], findings: Mapping[str, Any]) -> None:
         self.samples.extend(samples)

@@ -25,6 +25,7 @@ from controller.recording import JOURNAL
 from controller.replay import differences
 from controller.run import decided_by, execute, prepare
 from fog.command import testbed_app
+from fog.folders import TESTBEDS
 from fogscale.console import Json, Results, interrupted, out, progress_bar, spark_session
 from fogscale.errors import FogscaleError
 from paper_figures.command import calibrate, figures, sensitivity
@@ -93,6 +94,43 @@ def _experiment(file: Path | None, policies: Sequence[str], scenario: str | None
     return experiments.scenario_of(experiments.load(path), scenario)
 
 
+def _on(
+    testbed: str | None, file: Path | None, policies: Sequence[str], scenario: str | None, span: str | None
+) -> experiments.Experiment:
+    """The experiment on the testbed that is wanted; those that an inventory builds have experiments of their
+    own."""
+    is_built = testbed in TESTBEDS
+    if is_built and file is None:
+        file = Path(str(files("controller.testbeds.flink") / f"{testbed}.yml"))
+    experiment = _experiment(file, policies, scenario)
+    if is_built and experiment.testbed.kind != "flink":
+        raise FogscaleError(
+            f"experiment '{experiment.name}' is for the {experiment.testbed.kind} testbed: leave it out, or"
+            " write one whose testbed is of the kind flink, as controller/testbeds/flink/local.yml"
+        )
+    if testbed is not None and not is_built:
+        experiment = experiments.on_testbed(experiment, testbed)
+    elif is_built:
+        experiment = experiments.varied(experiment, {"testbed.name": testbed})
+    if span is None:
+        return experiment
+    if experiment.testbed.kind != "flink":
+        raise FogscaleError("--span: only a real testbed runs a part of the load: leave it out")
+    return experiments.varied(experiment, {"testbed.span_s": span})
+
+
+def _bring_up(experiment: experiments.Experiment) -> None:
+    """As many fog nodes as the experiment has, as large as it says."""
+    from fog.command import bring_up
+
+    name = str(experiment.testbed.model_dump()["name"])
+    nodes = [node for node in experiment.topology.nodes if node.name.startswith("fog")]
+    cpus = {node.cores for node in nodes}
+    if len(cpus) > 1:
+        raise FogscaleError("topology.nodes: emulated fog nodes have all the same cores: make them equal")
+    bring_up(name, len(nodes), cpus.pop() if cpus else 1.0)
+
+
 @app.command("policies")
 def list_policies(as_json: Json = False) -> None:
     """List every autoscaler with its parameters and what it needs of a testbed."""
@@ -137,7 +175,14 @@ def run(
         list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
     ] = None,
     testbed: Annotated[
-        str | None, typer.Option(help="Where to run (fogscale testbeds); default: the experiment's.")
+        str | None,
+        typer.Option(
+            help="Where to run: local, pi, or a kind (fogscale testbeds); default: the experiment's."
+        ),
+    ] = None,
+    span: Annotated[
+        str | None,
+        typer.Option(help="How much of the load a real testbed runs, e.g. 48h; default: as written."),
     ] = None,
     warm_start: Annotated[
         Path | None, typer.Option(help="What a policy has learned before: the learned.json of a run.")
@@ -150,9 +195,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an experiment; a run that was interrupted goes on where it stopped."""
-    experiment = _experiment(file, policy or [], scenario)
-    if testbed is not None:
-        experiment = experiments.on_testbed(experiment, testbed)
+    experiment = _on(testbed, file, policy or [], scenario, span)
+    if experiment.testbed.kind == "flink":
+        _bring_up(experiment)
     runs = experiments.runs_of(experiment, policy or None, seed or None, workload)
     if warm_start is not None:
         runs = [each.model_copy(update={"learned": read_learned(warm_start, each.policy)}) for each in runs]

@@ -16,6 +16,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from controller.experiment import Experiment, Parameter, PolicySettings, Scenario, WorkloadSettings
+from controller.testbeds.flink.settings import FlinkSettings
 from controller.testbeds.simulated.capacity import Linear, PowerLatency, Table, UniversalScalability
 from controller.testbeds.simulated.faults import (
     FailedSavepoint,
@@ -45,6 +46,7 @@ MODELS: dict[str, tuple[type[Settings], ...]] = {
     "testbed.memory.*": (Memory,),
     "testbed.kinds.*": (Kind,),
     "testbed.faults": (NodeLoss, Straggler, SlowNetwork, LostMetrics, FailedSavepoint),
+    "testbed, kind flink": (FlinkSettings,),
 }
 # How a name ends tells its unit, everywhere in the project.
 UNITS = {

@@ -7,8 +7,9 @@ filtered values or predictions need only one run of each, which is as quick to r
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -35,7 +36,7 @@ class StepLog:
     def append(self, step: Step) -> None:
         self.steps.append(step._replace(samples=()))
 
-    def end(self, finished: bool, samples: Iterable[Sample]) -> None:
+    def end(self, finished: bool, samples: Iterable[Sample], findings: Mapping[str, Any]) -> None:
         """Nothing to keep."""
 
 

@@ -92,7 +92,7 @@ class Memory:
     def append(self, step):
         self.steps.append(step)
 
-    def end(self, finished, samples):
+    def end(self, finished, samples, findings):
         self.finished, self.final = finished, tuple(samples)
 
     @property

@@ -40,7 +40,7 @@ def written(path: Path, *steps: Step, end: bool = True) -> Path:
     for step in steps:
         journal.append(step)
     if end:
-        journal.end(True, ())
+        journal.end(True, (), {})
     journal.close()
     return path
 
@@ -159,7 +159,7 @@ def test_every_field_comes_back_exactly(tmp_path_factory, recorded, final, finis
     journal = Journal.open(path, RUN, chain())
     for step in recorded:
         journal.append(step)
-    journal.end(finished, final)
+    journal.end(finished, final, {})
     journal.close()
     back = read(path)
     assert back.steps == tuple(recorded)
@@ -223,7 +223,7 @@ def test_samples_are_read_in_order_with_those_after_the_last_step(path):
     journal.append(step_at(0.0)._replace(samples=()))
     journal.append(step_at(1.0)._replace(samples=tuple(taken[:1])))
     journal.append(step_at(2.0)._replace(samples=tuple(taken[1:3])))
-    journal.end(False, iter(taken[3:]))
+    journal.end(False, iter(taken[3:]), {})
     journal.close()
     assert list(read(path).samples) == taken
 
@@ -273,7 +273,7 @@ def test_a_journal_continued_after_any_line_ends_up_the_same(path, whole_lines):
     journal = Journal.open(path, RUN, chain())
     for step in CHANGES[len(journal.recorded.steps) :]:
         journal.append(step)
-    journal.end(True, ())
+    journal.end(True, (), {})
     journal.close()
     assert path.read_bytes() == whole
 
@@ -469,7 +469,7 @@ def test_a_journal_in_memory_holds_the_same_lines(path):
     journal = Journal.open(None, RUN, chain())
     for step in CHANGES:
         journal.append(step)
-    journal.end(True, ())
+    journal.end(True, (), {})
     journal.close()
     assert b"".join(line + b"\n" for line in journal.lines) == written(path, *CHANGES).read_bytes()
 
@@ -478,6 +478,6 @@ def test_a_sample_log_keeps_the_truth_only():
     taken = [Sample(float(t), t, t, 0, {"map": 1}, 0) for t in range(3)]
     log = SampleLog()
     log.append(Step(seen(["fog1"]), Plan(placed("fog1")), 60.0, tuple(taken[:2])))
-    log.end(True, taken[2:])
+    log.end(True, taken[2:], {})
     assert log.samples == taken
     assert log.recorded is None

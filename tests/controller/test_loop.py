@@ -81,7 +81,7 @@ class Chart:
         self.diary.entries.append("journal")
         self.steps.append(step)
 
-    def end(self, finished, samples):
+    def end(self, finished, samples, findings):
         self.diary.entries.append("end")
         self.ended = (finished, tuple(samples))
 

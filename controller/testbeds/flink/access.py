@@ -1,0 +1,77 @@
+"""How the services of a testbed are reached: from what the playbooks left in its state folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from controller.testbeds.flink.http import Door
+from fog.emulation.state import State
+from fog.folders import state_folder
+from fog.manifest import Manifest, read
+from fog.services.broker import FLINK, PRODUCER, Broker
+from fogscale.errors import FogscaleError
+
+READER = "fogscale"  # Prometheus' user
+KUBECONFIG = "controller.kubeconfig"
+
+
+@dataclass(frozen=True)
+class Access:
+    """Everything that leads into one testbed."""
+
+    folder: Path  # its state
+    manifest: Manifest
+    network: Path | None  # the namespace from which it can be reached; None: this machine's own
+    flink: Door
+    prometheus: Door
+    kubeconfig: Path
+    kafka: Broker = field(repr=False)
+
+    @property
+    def services_node(self) -> str:
+        return next(node.name for node in self.manifest.nodes if node.group == "services")
+
+    @property
+    def fog_nodes(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.manifest.nodes if node.group == "fog")
+
+
+def access_to(testbed: str) -> Access:
+    """Raises where the testbed is not built or does not run."""
+    folder = state_folder(testbed)
+    manifest = read(folder, testbed)
+    network = State(folder).network() if manifest.emulated else None
+    passwords = {user: _secret(folder, f"kafka_{user}") for user in (FLINK, PRODUCER)}
+    return Access(
+        folder,
+        manifest,
+        network,
+        flink=Door(_url(manifest, "flink")),
+        prometheus=Door(_url(manifest, "prometheus"), login=(READER, _secret(folder, "prometheus_reader"))),
+        kubeconfig=folder / KUBECONFIG,
+        kafka=Broker(_address(manifest, "kafka"), passwords),
+    )
+
+
+def _url(manifest: Manifest, service: str) -> str:
+    return f"http://{_address(manifest, service)}"
+
+
+def _address(manifest: Manifest, service: str) -> str:
+    try:
+        told = manifest.services[service]
+        return f"{manifest.addresses.get(told['node'], told['node'])}:{told['port']}"
+    except KeyError:
+        raise FogscaleError(
+            f"testbed.json does not say where {service} is: build the testbed again with this version"
+        ) from None
+
+
+def _secret(folder: Path, name: str) -> str:
+    try:
+        return (folder / "secrets" / name).read_text().strip()
+    except OSError as error:
+        raise FogscaleError(
+            f"cannot read the testbed's secret {name} ({error.strerror}): build it, or be the user who did"
+        ) from None

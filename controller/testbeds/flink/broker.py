@@ -1,0 +1,143 @@
+"""Kafka's side of a job: what was offered, what was committed, and every record that came out of it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from controller.testbeds.flink.http import UnreachableError
+from fogscale.errors import FogscaleError
+from workloads.producer import header
+
+ANSWER_WITHIN_S = 5.0
+AT_ONCE = 5_000
+FETCH_WITHIN_MS = 100
+_DUE = re.compile(rb'"dueMs":(\d+)')
+
+
+@dataclass(frozen=True)
+class Left:
+    """A record that came out of the job."""
+
+    number: int
+    due_ms: int  # when it was due at the source, by the producer's clock
+    done_ms: int  # when the job wrote it
+
+
+class Offsets:
+    """End offsets of a topic, and a group's place in it."""
+
+    def __init__(self, access: Mapping[str, Any], topic: str) -> None:
+        self.topic = topic
+        self._bootstrap = access["bootstrap.servers"]
+        self._consumer = Consumer({**access, "group.id": "fogscale-offsets", "enable.auto.commit": False})
+        self._partitions = self._known_partitions()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    @property
+    def partitions(self) -> int:
+        return len(self._partitions)
+
+    def ends(self) -> dict[int, int]:
+        """The offset after the last record of each partition."""
+        return {part: self._span(part)[1] for part in self._partitions}
+
+    def _span(self, partition: int) -> tuple[int, int]:
+        try:
+            low, high = self._consumer.get_watermark_offsets(
+                TopicPartition(self.topic, partition), timeout=ANSWER_WITHIN_S
+            )
+            return low, high
+        except KafkaException as error:
+            raise self._unreachable(error) from None
+
+    def _known_partitions(self) -> list[int]:
+        try:
+            found = self._consumer.list_topics(self.topic, timeout=ANSWER_WITHIN_S).topics[self.topic]
+        except KafkaException as error:
+            raise self._unreachable(error) from None
+        if found.error is not None or not found.partitions:
+            raise FogscaleError(f"Kafka at {self._bootstrap} has no topic '{self.topic}': create it")
+        return sorted(found.partitions)
+
+    def _unreachable(self, error: KafkaException) -> UnreachableError:
+        return UnreachableError(
+            f"Kafka at {self._bootstrap} does not tell about topic '{self.topic}' ({error.args[0].str()}):"
+            " see whether it runs"
+        )
+
+
+def set_group(access: Mapping[str, Any], group: str, topic: str, offsets: Mapping[int, int]) -> None:
+    """Where a group's readers begin: a job that has no state yet starts there, whatever lies before it."""
+    consumer = Consumer({**access, "group.id": group, "enable.auto.commit": False})
+    try:
+        places = [TopicPartition(topic, part, offset) for part, offset in offsets.items()]
+        for place in consumer.commit(offsets=places, asynchronous=False) or ():
+            if place.error is not None:
+                raise KafkaException(place.error)
+    except KafkaException as error:
+        raise FogscaleError(
+            f"Kafka does not keep where group '{group}' starts ({error.args[0].str()}): is it in use?"
+        ) from None
+    finally:
+        consumer.close()
+
+
+class Output:
+    """Reads a topic from given offsets on, at one isolation level; only one run's records count."""
+
+    def __init__(
+        self, access: Mapping[str, Any], topic: str, run: str, start: Mapping[int, int], committed: bool
+    ) -> None:
+        self._run = run
+        self._consumer = Consumer(
+            {
+                **access,
+                "group.id": "fogscale-output",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed" if committed else "read_uncommitted",
+                "fetch.wait.max.ms": FETCH_WITHIN_MS,
+            }
+        )
+        self._consumer.assign([TopicPartition(topic, part, offset) for part, offset in start.items()])
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def read(self, timeout_s: float) -> list[Left]:
+        """What came meanwhile. A broker that is away is waited for: the records are still there then."""
+        found = []
+        for message in self._consumer.consume(AT_ONCE, timeout_s):
+            if message.error() is not None:
+                continue
+            headers: Any = message.headers()  # a list, whatever its type says
+            mark = header.read(headers)
+            if mark is not None and mark[0] == self._run:
+                done_ms = message.timestamp()[1]
+                found.append(Left(mark[1], _due_ms(message.value(), done_ms), done_ms))
+        return found
+
+
+def _due_ms(value: bytes | None, usual_ms: int) -> int:
+    """As the jobs of workloads/jobs write it. Parsing all of the JSON would take ten times as long."""
+    found = _DUE.search(value or b"")
+    return usual_ms if found is None else int(found[1])
+
+
+def until_reached(offsets: Offsets, patience_s: float) -> dict[int, int]:
+    """The ends of a topic, asked for until Kafka answers."""
+    deadline_s = time.monotonic() + patience_s
+    while True:
+        try:
+            return offsets.ends()
+        except UnreachableError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.5)

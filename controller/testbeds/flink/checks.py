@@ -1,0 +1,90 @@
+"""What is wrong with an experiment or a plan for a real Flink: said before anything is touched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from controller.model import Plan, Topology
+from fog.manifest import Manifest
+from fogscale.errors import FogscaleError, unknown
+from workloads.jobs.catalog import Job
+
+RTT_OFF_RATIO, RTT_OFF_MS = 0.03, 1.0
+
+
+def check_operators(topology: Topology, job: Job, name: str) -> None:
+    """The experiment's operators are those of the job, in the same order of flow."""
+    if not job.one_to_one:
+        raise FogscaleError(
+            f"testbed.job: of '{name}' a result is of many records, which nobody can count one by one:"
+            " choose a job with one result per record (taxi, lookup, images)"
+        )
+    known = [operator.name for operator in job.operators]
+    for operator in topology.operators:
+        if operator.name not in known:
+            raise FogscaleError(
+                f"topology.operators: {unknown(f'operator of job {name}', operator.name, known)}"
+            )
+        upstream = next(each.upstream for each in job.operators if each.name == operator.name)
+        if list(operator.upstream) != list(upstream):
+            raise FogscaleError(
+                f"topology.operators.{operator.name}: in job '{name}' its upstream is {upstream}: write it so"
+            )
+    missing = [each for each in known if each not in {operator.name for operator in topology.operators}]
+    if missing:
+        raise FogscaleError(f"topology.operators: job '{name}' also has {', '.join(missing)}: add them")
+    for operator in topology.operators:
+        if operator.scalable and operator.name not in job.scaled:
+            raise FogscaleError(
+                f"topology.operators.{operator.name}: job '{name}' does not scale it: set n_max: 1"
+            )
+
+
+def check_nodes(topology: Topology, manifest: Manifest) -> None:
+    """The experiment's nodes are there, as far apart as it says."""
+    known = [node.name for node in manifest.nodes]
+    names = [node.name for node in topology.nodes]
+    for name in names:
+        if name not in known:
+            hint = f"build it with more fog nodes (it has {manifest.fog_nodes}), or take the node out"
+            raise FogscaleError(f"topology.nodes: the testbed has no node '{name}': {hint}")
+    rtt = manifest.rtt_ms
+    for position, one in enumerate(names):
+        for other in names[position + 1 :]:
+            real_ms, said_ms = rtt(one, other), topology.rtt_ms(one, other)
+            if abs(real_ms - said_ms) > max(RTT_OFF_MS, RTT_OFF_RATIO * real_ms):
+                raise FogscaleError(
+                    f"topology.rtt_ms: {one} and {other} are {real_ms:g} ms apart there, not {said_ms:g}:"
+                    " correct one of them (fogscale testbed network --set)"
+                )
+
+
+def objection(
+    plan: Plan,
+    topology: Topology,
+    scaled: Sequence[str],
+    pinned: dict[str, tuple[str, ...]],
+    fog_nodes: Collection[str],
+    partitions: int,
+) -> str | None:
+    """Why a plan cannot be carried out."""
+    for name in plan.placement:
+        if name not in {operator.name for operator in topology.operators}:
+            return unknown("operator", name, [operator.name for operator in topology.operators])
+    for name, nodes in pinned.items():
+        if tuple(plan.placement.get(name, nodes)) != nodes:
+            return f"'{name}' stays on {', '.join(nodes)}"
+    for name in scaled:
+        nodes, operator = plan.placement.get(name, ()), topology.operator(name)
+        most = min(operator.n_max or partitions, partitions)
+        if not operator.n_min <= len(nodes) <= most:
+            return f"'{name}' can have {operator.n_min} to {most} replicas, not {len(nodes)}"
+        strangers = [node for node in nodes if node not in fog_nodes]
+        if strangers:
+            return f"'{name}' cannot run on {strangers[0]}: it is no fog node that is ready"
+    taken = Counter(node for name in scaled for node in plan.placement[name])
+    for node, replicas in taken.items():
+        if replicas > topology.node(node).slots:
+            return f"{node} has {topology.node(node).slots} slots, not {replicas}"
+    return "hot standby is not offered here" if plan.standby else None

@@ -1,0 +1,60 @@
+"""All clients of one testbed, inside its network, while this controller holds the lease."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+
+from controller.testbeds.flink.access import Access, access_to
+from controller.testbeds.flink.http import UnreachableError
+from controller.testbeds.flink.kubernetes import Cluster, Lease, cluster_of
+from controller.testbeds.flink.prometheus import Prometheus
+from controller.testbeds.flink.rest import Flink
+from fog.emulation.namespaces import entered
+
+LEASE = "fogscale-controller"
+RENEW_EVERY_S = 10.0
+
+
+@dataclass
+class Connection:
+    access: Access
+    flink: Flink
+    cluster: Cluster
+    prometheus: Prometheus
+    lease: Lease
+    _renewed_s: float = field(default_factory=time.monotonic)
+
+    def keep(self) -> None:
+        """Renews the lease when it is time to; raises if somebody else has it."""
+        if time.monotonic() - self._renewed_s > RENEW_EVERY_S:
+            self.lease.renew()
+            self._renewed_s = time.monotonic()
+
+    def ready_nodes(self) -> frozenset[str]:
+        return frozenset(node.name for node in self.cluster.nodes() if node.ready)
+
+
+@contextmanager
+def connected(testbed: str) -> Iterator[Connection]:
+    """This thread, and all that it starts meanwhile, is in the testbed's network."""
+    with ExitStack() as stack:
+        access = access_to(testbed)
+        stack.enter_context(entered(access.network))
+        flink, cluster = Flink(access.flink), cluster_of(access.kubeconfig)
+        prometheus = Prometheus(access.prometheus)
+        for client in (flink, cluster, prometheus):
+            stack.callback(client.close)
+        lease = Lease(cluster, LEASE, f"{socket.gethostname()}-{os.getpid()}")
+        lease.take()
+        stack.callback(_give_up, lease)
+        yield Connection(access, flink, cluster, prometheus, lease)
+
+
+def _give_up(lease: Lease) -> None:
+    with suppress(UnreachableError):  # it runs out by itself
+        lease.give_up()

@@ -1,0 +1,149 @@
+"""One job on a Flink: started, stopped with a savepoint, resumed, looked at by the names of its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from controller.testbeds.flink.fleet import until
+from controller.testbeds.flink.http import MissingError
+from controller.testbeds.flink.rest import ENDED, Bounds, Flink, Job
+from fogscale.errors import FogscaleError
+
+Counts = Mapping[str, int]
+"""Operator → instances."""
+
+
+class SavepointError(FogscaleError):
+    """The job runs on as it was."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is started: a jar, the class in it, and its arguments for so many instances of each operator."""
+
+    jar: Path
+    entry_class: str
+    arguments: Callable[[Counts], list[str]]
+    vertices: Mapping[str, str]  # operator → how Flink calls its task
+
+
+@dataclass
+class RunningJob:
+    flink: Flink
+    program: Program
+    patience_s: float
+    id: str | None = None  # None while there is none
+    savepoint: str | None = None  # from which the next start goes on
+    noted: Callable[[RunningJob], None] = lambda _: (
+        None
+    )  # hears of every change, so that a crash forgets none
+    _jar_id: str | None = field(default=None, repr=False)
+
+    def look(self) -> Job | None:
+        """None while it is stopped."""
+        job = self.id
+        if job is None:
+            return None
+        try:
+            return self.flink.job(job)
+        except MissingError:
+            return None
+
+    def start(self, counts: Counts) -> None:
+        """From the savepoint, if there is one; returns once Flink has taken the job."""
+        if self._jar_id is None:
+            self._jar_id = self.flink.upload(self.program.jar)
+        arguments = self.program.arguments(counts)
+        self.id = self.flink.run(self._jar_id, self.program.entry_class, arguments, self.savepoint)
+        self.noted(self)
+
+    def stop(self) -> str:
+        """With a savepoint; the job is gone then."""
+        job = self._known_id()
+        trigger = self.flink.stop_with_savepoint(job)
+        until(lambda: self.flink.savepoint(job, trigger).done, self.patience_s, "the savepoint")
+        made = self.flink.savepoint(job, trigger)
+        if made.location is None:
+            raise SavepointError(f"the savepoint failed ({made.failure}); the job runs on as it was")
+        until(lambda: self._has_ended(job), self.patience_s, "stopping the job")
+        self.savepoint, self.id = made.location, None
+        self.noted(self)
+        return made.location
+
+    def resume_from(self, job: str | None, savepoint: str | None) -> None:
+        """What a controller that is gone left: a job that runs, or where to go on from. One that was stopped
+        and not noted tells itself where its savepoint lies."""
+        self.savepoint = savepoint
+        self.id = None if job is None or self._has_ended(job) else job
+        if job is not None and self.id is None:
+            self.savepoint = self.flink.last_state(job) or savepoint
+
+    def cancel(self) -> None:
+        job, self.id = self.id, None
+        if job is not None and not self._has_ended(job):
+            self.flink.cancel(job)
+            until(lambda: self._has_ended(job), self.patience_s, "cancelling the job")
+
+    def forget_jar(self) -> None:
+        jar_id, self._jar_id = self._jar_id, None
+        if jar_id is not None:
+            self.flink.remove_jar(jar_id)
+
+    def require(self, counts: Counts) -> None:
+        """At most so many instances; with fewer slots, fewer run."""
+        bounds = self.flink.requirements(self._known_id())
+        ids = self._vertex_ids()
+        wanted = {ids[name]: Bounds(1, count) for name, count in counts.items() if name in ids}
+        self.flink.require(self._known_id(), {**bounds, **wanted})
+
+    def wait_until_it_runs(self, counts: Counts) -> None:
+        until(lambda: self.runs(counts), self.patience_s, "starting the job")
+
+    def runs(self, counts: Counts) -> bool:
+        """Every instance of it, and as many as wanted."""
+        seen = self.look()
+        if seen is None:
+            return False
+        if seen.state in ENDED:
+            raise FogscaleError(f"the job ended by itself ({seen.state}): see the JobManager's log")
+        running = self.running(seen)
+        return seen.all_run and all(running.get(name) == count for name, count in counts.items())
+
+    def running(self, seen: Job | None) -> dict[str, int]:
+        """Instances of each operator; 0 while the job does not run as a whole."""
+        known = (
+            {} if seen is None or not seen.all_run else {each.name: each.running for each in seen.vertices}
+        )
+        return {name: known.get(vertex, 0) for name, vertex in self.program.vertices.items()}
+
+    def placement(self, seen: Job | None) -> dict[str, tuple[str, ...]]:
+        """The node of each instance; none while the job does not run as a whole."""
+        if seen is None or not seen.all_run:
+            return dict.fromkeys(self.program.vertices, ())
+        names = {vertex: name for name, vertex in self.program.vertices.items()}
+        return {
+            names[each.name]: self.flink.nodes_of(seen.id, each.id)
+            for each in seen.vertices
+            if each.name in names
+        }
+
+    def _vertex_ids(self) -> dict[str, str]:
+        names = {vertex: name for name, vertex in self.program.vertices.items()}
+        return {
+            names[each.name]: each.id
+            for each in self.flink.job(self._known_id()).vertices
+            if each.name in names
+        }
+
+    def _known_id(self) -> str:
+        if self.id is None:
+            raise FogscaleError("the job does not run: start it first")
+        return self.id
+
+    def _has_ended(self, job: str) -> bool:
+        try:
+            return self.flink.job(job).state in ENDED
+        except MissingError:
+            return True

@@ -1,0 +1,152 @@
+"""The Kubernetes API, as far as the controller may use it: scale Deployments, read nodes, hold one lease."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from controller.testbeds.flink.http import Door, RefusedError, Service
+from fogscale.errors import FogscaleError
+
+LEASE_S = 30  # without a sign of life for so long, a lease is anybody's
+MERGE = {"Content-Type": "application/merge-patch+json"}
+CONFLICT = ": 409,"
+
+
+@dataclass(frozen=True)
+class ClusterNode:
+    name: str
+    ready: bool
+    labels: dict[str, str]
+
+
+class Cluster:
+    """The API server, by the controller's own account."""
+
+    def __init__(self, door: Door, namespace: str) -> None:
+        self._service = Service("Kubernetes", door)
+        self._apps = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+        self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+    def close(self) -> None:
+        self._service.close()
+
+    def replicas(self, deployment: str) -> int:
+        """As many as were asked for."""
+        return int(self._service.get(f"{self._apps}/{deployment}/scale")["spec"].get("replicas", 0))
+
+    def scale(self, deployment: str, replicas: int) -> None:
+        body = {"spec": {"replicas": replicas}}
+        path = f"{self._apps}/{deployment}/scale"
+        self._service.send("PATCH", path, body, headers=MERGE, again=True)
+
+    def nodes(self) -> tuple[ClusterNode, ...]:
+        found = self._service.get("/api/v1/nodes")["items"]
+        return tuple(
+            ClusterNode(each["metadata"]["name"], _is_ready(each), dict(each["metadata"].get("labels", {})))
+            for each in found
+        )
+
+    # The lease: one controller at a time
+
+    def lease(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._service.get(f"{self._leases}/{name}")
+        return found
+
+    def put_lease(self, name: str, lease: dict[str, Any]) -> dict[str, Any]:
+        """RefusedError by the server if somebody else wrote it since it was read."""
+        kept: dict[str, Any] = self._service.send("PUT", f"{self._leases}/{name}", lease)
+        return kept
+
+
+@dataclass
+class Lease:
+    """Held by one controller at a time; whoever dies with it loses it after a while."""
+
+    cluster: Cluster
+    name: str
+    holder: str
+    seconds: int = LEASE_S
+
+    def take(self) -> None:
+        found = self.cluster.lease(self.name)
+        holder = found.get("spec", {}).get("holderIdentity")
+        if holder and holder != self.holder and not _is_over(found["spec"]):
+            raise FogscaleError(
+                f"another controller ({holder}) drives this testbed: stop it and wait {self.seconds} s"
+            )
+        self._write(found, self.holder)
+
+    def renew(self) -> None:
+        found = self.cluster.lease(self.name)
+        if found.get("spec", {}).get("holderIdentity") != self.holder:
+            raise FogscaleError("another controller took this testbed over: this one stops")
+        self._write(found, self.holder)
+
+    def give_up(self) -> None:
+        found = self.cluster.lease(self.name)
+        if found.get("spec", {}).get("holderIdentity") == self.holder:
+            self._write(found, "")
+
+    def _write(self, found: dict[str, Any], holder: str) -> None:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": self.seconds, "renewTime": now}
+        try:
+            self.cluster.put_lease(self.name, {**found, "spec": spec})
+        except RefusedError as error:
+            if CONFLICT in str(error):
+                raise FogscaleError("another controller took this testbed at the same moment") from None
+            raise
+
+
+def _is_over(spec: dict[str, Any]) -> bool:
+    renewed = spec.get("renewTime")
+    if renewed is None:
+        return True
+    age_s = (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds()
+    return age_s > float(spec.get("leaseDurationSeconds") or LEASE_S)
+
+
+def _is_ready(node: dict[str, Any]) -> bool:
+    conditions = node.get("status", {}).get("conditions", ())
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def cluster_of(kubeconfig: Path) -> Cluster:
+    """The cluster of a kubeconfig's current context, by a token or a client certificate."""
+    try:
+        config = yaml.safe_load(kubeconfig.read_text())
+        context = _named(config["contexts"], config["current-context"])["context"]
+        cluster = _named(config["clusters"], context["cluster"])["cluster"]
+        user = _named(config["users"], context["user"])["user"]
+        door = Door(
+            cluster["server"],
+            ca=_text(kubeconfig, cluster, "certificate-authority"),
+            certificate=_text(kubeconfig, user, "client-certificate"),
+            key=_text(kubeconfig, user, "client-key"),
+            token=user.get("token"),
+        )
+    except FileNotFoundError:
+        raise FogscaleError(
+            f"there is no kubeconfig {kubeconfig}: build the testbed, or name another"
+        ) from None
+    except (OSError, yaml.YAMLError, KeyError, TypeError, StopIteration, ValueError) as error:
+        raise FogscaleError(f"{kubeconfig} is no kubeconfig that can be used ({error!r}): check it") from None
+    return Cluster(door, context.get("namespace", "default"))
+
+
+def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(each for each in entries if each["name"] == name)
+
+
+def _text(kubeconfig: Path, values: dict[str, Any], name: str) -> str | None:
+    """What is in a file that a kubeconfig names, or what it holds itself."""
+    if name in values:
+        return (kubeconfig.parent / str(values[name])).read_text()
+    data = values.get(f"{name}-data")
+    return None if data is None else base64.b64decode(data).decode()

@@ -1,0 +1,50 @@
+"""The job of a run as a program for Flink: which jar, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from controller.testbeds.flink.access import Access
+from controller.testbeds.flink.job import Counts, Program
+from controller.testbeds.flink.settings import FlinkSettings
+from fog.artifacts.store import store
+from fog.folders import cache_folder, checkout
+from fog.services.broker import FLINK
+from workloads.jobs.catalog import catalog, find, program_arguments
+
+INPUT, OUTPUT = "input", "output"
+
+
+def group_of(run: str) -> str:
+    """The consumer group, and the beginning of its transactions' ids: of this run alone."""
+    return f"fogscale-{run}"
+
+
+def program_for(access: Access, settings: FlinkSettings, run: str) -> Program:
+    job = find(settings.job)
+    fixed: Mapping[str, str | int | bool] = {
+        "brokers": access.kafka.bootstrap,
+        "input": INPUT,
+        "output": OUTPUT,
+        "group": group_of(run),
+        "transactions": group_of(run),
+        "from": "committed",
+        "kafka-user": FLINK,
+        "kafka-password": access.kafka.passwords[FLINK],
+        **job.settings,
+        **settings.job_settings,
+    }
+
+    def arguments(counts: Counts) -> list[str]:
+        instances = ",".join(f"{name}={count}" for name, count in counts.items())
+        return program_arguments({**fixed, "parallelism": instances})
+
+    vertices = {operator.name: operator.vertex for operator in job.operators}
+    return Program(_jar(), job.entry_class, arguments, vertices)
+
+
+def _jar() -> Path:
+    """Built once, kept in the cache."""
+    folder, _ = store(checkout(), cache_folder()).ensure(catalog().artifact)
+    return folder / catalog().jar

@@ -1,0 +1,71 @@
+"""Prometheus: series of samples as they were scraped, and what two of them say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from controller.testbeds.flink.http import Door, Service, UnreachableError
+
+
+@dataclass(frozen=True)
+class Series:
+    name: str
+    labels: Mapping[str, str]
+    times_s: tuple[float, ...]  # when each was scraped
+    values: tuple[float, ...]
+
+    @property
+    def last(self) -> float:
+        return self.values[-1]
+
+    @property
+    def last_s(self) -> float:
+        return self.times_s[-1]
+
+    def rate_per_s(self, since_s: float, least_s: float) -> float | None:
+        """What a counter gained per second from its first sample after a time on to its last. None until two
+        of them are far enough apart, and where it went down: then it is another counter."""
+        kept = [
+            (time_s, value)
+            for time_s, value in zip(self.times_s, self.values, strict=True)
+            if time_s >= since_s
+        ]
+        if len(kept) < 2 or kept[-1][0] - kept[0][0] < least_s or kept[-1][1] < kept[0][1]:
+            return None
+        return (kept[-1][1] - kept[0][1]) / (kept[-1][0] - kept[0][0])
+
+
+class Prometheus:
+    def __init__(self, door: Door) -> None:
+        self._service = Service("Prometheus", door)
+
+    def close(self) -> None:
+        self._service.close()
+
+    def samples(self, query: str) -> tuple[Series, ...]:
+        """Of a query for a range of samples (`metric[30s]`)."""
+        seen = self._service.get("/api/v1/query", params={"query": query})
+        try:
+            if seen["data"]["resultType"] != "matrix":
+                raise ValueError("a matrix")
+            return tuple(_series(each) for each in seen["data"]["result"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UnreachableError(
+                f"Prometheus at {self._service.url} answered without {error}: check its address"
+            ) from None
+
+
+def _series(found: Mapping[str, Any]) -> Series:
+    labels = dict(found["metric"])
+    pairs = [(float(time_s), float(value)) for time_s, value in found["values"]]
+    sane = [(time_s, value) for time_s, value in pairs if isfinite(value)] or pairs[-1:]
+    return Series(
+        labels.pop("__name__", ""), labels, tuple(each[0] for each in sane), tuple(each[1] for each in sane)
+    )
+
+
+def named(series: Iterable[Series], name: str) -> list[Series]:
+    return [each for each in series if each.name == name]

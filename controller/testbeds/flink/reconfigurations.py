@@ -1,0 +1,133 @@
+"""Plans that are carried out: one at a time, in a thread, each with a receipt that tells the downtime."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from controller.model import Placement, Plan, Receipt
+from controller.testbeds.flink.ledger import Ledger
+from controller.testbeds.flink.rescale import Rescaler
+
+OUTPUT_WITHIN_S = 30.0  # after a rescale, where there is anything to process
+LOOK_EVERY_S = 0.1
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """One that was carried out, with both downtimes: for the report."""
+
+    requested_s: float
+    finished_s: float
+    style: str
+    before: dict[str, tuple[str, ...]]
+    wanted: dict[str, tuple[str, ...]]
+    outcome: str
+    silent_s: float  # longest time without a processed record
+    commit_silent_s: float | None = None  # and without a committed one; None until one is seen
+    message: str = ""
+
+
+class Reconfigurations:
+    """`requested` is what was last asked for and accepted."""
+
+    def __init__(
+        self,
+        rescaler: Rescaler,
+        ledger: Ledger,
+        now_s: Callable[[], float],
+        has_work: Callable[[], bool],
+        requested: Placement,
+    ) -> None:
+        self.requested: dict[str, tuple[str, ...]] = {name: tuple(nodes) for name, nodes in requested.items()}
+        self.count = 0
+        self.running_since_s = time.time()  # by the clock: since when the job runs as it does
+        self._rescaler, self._ledger, self._now_s, self._has_work = rescaler, ledger, now_s, has_work
+        self._receipts: list[Receipt] = []
+        self._done: list[Rescale] = []
+        self._lock = threading.Lock()
+        self._worker: threading.Thread | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._worker is not None and self._worker.is_alive()
+
+    def refuse(self, plan: Plan, problem: str) -> None:
+        now_s = self._now_s()
+        self._settle(Receipt(plan, "refused", now_s, now_s, message=problem))
+
+    def start(self, plan: Plan) -> None:
+        wanted = {**self.requested, **{name: tuple(nodes) for name, nodes in plan.placement.items()}}
+        now_s = self._now_s()
+        if wanted == self.requested:
+            self._settle(Receipt(plan, "unchanged", now_s, now_s, message="already so"))
+            return
+        before, self.requested = self.requested, wanted
+        self.count += 1
+        self._worker = threading.Thread(
+            target=self._carry_out, args=(plan, before, wanted, now_s), daemon=True
+        )
+        self._worker.start()
+
+    def finish(self) -> None:
+        """Waits for the one in progress."""
+        if self._worker is not None:
+            self._worker.join()
+
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Since the last call."""
+        with self._lock:
+            taken, self._receipts = self._receipts, []
+        return tuple(taken)
+
+    def note_commits(self) -> None:
+        """Completes those whose output was not committed yet when they were done."""
+        for position, each in enumerate(self._done):
+            if each.commit_silent_s is None and self._ledger.committed_since(each.finished_s):
+                silent_s = self._ledger.committed_silence_s(each.requested_s, each.finished_s)
+                self._done[position] = replace(each, commit_silent_s=round(silent_s, 3))
+
+    def done(self) -> list[dict[str, Any]]:
+        self.note_commits()
+        return [asdict(each) for each in self._done]
+
+    def _carry_out(
+        self,
+        plan: Plan,
+        before: dict[str, tuple[str, ...]],
+        wanted: dict[str, tuple[str, ...]],
+        begun_s: float,
+    ) -> None:
+        outcome = self._rescaler.rescale(before, wanted)
+        if not outcome.done:
+            self.requested = before
+        self.running_since_s, runs_s = time.time(), self._now_s()
+        deadline_s = time.monotonic() + OUTPUT_WITHIN_S
+        while self._has_work() and not self._ledger.processed_since(runs_s) and time.monotonic() < deadline_s:
+            time.sleep(LOOK_EVERY_S)
+        finished_s = self._now_s()
+        silent_s = self._ledger.silence_s(begun_s, finished_s)
+        word = "done" if outcome.done else "failed"
+        self._done.append(
+            Rescale(
+                begun_s, finished_s, self._rescaler.style, before, wanted, word, round(silent_s, 3),
+                message=outcome.message,
+            )
+        )  # fmt: skip
+        self._settle(
+            Receipt(
+                plan,
+                "done" if outcome.done else "failed",
+                begun_s,
+                finished_s,
+                round(silent_s, 3),
+                outcome.message,
+            )
+        )
+
+    def _settle(self, receipt: Receipt) -> None:
+        with self._lock:
+            self._receipts.append(receipt)

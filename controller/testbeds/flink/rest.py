@@ -1,0 +1,212 @@
+"""Flink's REST API, as far as an autoscaler needs it: values in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from controller.testbeds.flink.http import Door, MissingError, RefusedError, Service, UnreachableError
+
+RUNNING = "RUNNING"
+ENDED = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
+
+
+@dataclass(frozen=True)
+class TaskManager:
+    id: str  # the node it is on: the role names it so
+    slots: int
+    free_slots: int
+
+
+@dataclass(frozen=True)
+class JobSummary:
+    id: str
+    name: str
+    state: str
+    start_ms: int
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """A task of the job: an operator, or a chain of some."""
+
+    id: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    running: int  # of its subtasks
+    upstream: tuple[str, ...] = ()  # ids
+
+
+@dataclass(frozen=True)
+class Job:
+    id: str
+    name: str
+    state: str
+    start_ms: int
+    vertices: tuple[Vertex, ...]
+
+    @property
+    def all_run(self) -> bool:
+        return self.state == RUNNING and all(each.running == each.parallelism for each in self.vertices)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How many subtasks a vertex must and may have."""
+
+    lower: int
+    upper: int
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    done: bool
+    location: str | None = None
+    failure: str | None = None
+
+
+class Flink:
+    """A JobManager. Starting and stopping are asked for once, everything else may be tried again."""
+
+    def __init__(self, door: Door) -> None:
+        self._service = Service("Flink", door)
+
+    def close(self) -> None:
+        self._service.close()
+
+    def taskmanagers(self) -> tuple[TaskManager, ...]:
+        found = self._get("/taskmanagers", "taskmanagers")
+        return tuple(TaskManager(each["id"], each["slotsNumber"], each["freeSlots"]) for each in found)
+
+    def jobs(self) -> tuple[JobSummary, ...]:
+        found = self._get("/jobs/overview", "jobs")
+        return tuple(
+            JobSummary(each["jid"], each["name"], each["state"], each["start-time"]) for each in found
+        )
+
+    def job(self, job: str) -> Job:
+        seen = self._service.get(f"/jobs/{job}")
+        try:
+            upstream = {
+                node["id"]: tuple(edge["id"] for edge in node.get("inputs", ()))
+                for node in seen["plan"]["nodes"]
+            }
+            vertices = tuple(_vertex(each, upstream.get(each["id"], ())) for each in seen["vertices"])
+            return Job(seen["jid"], seen["name"], seen["state"], seen["start-time"], vertices)
+        except (KeyError, TypeError) as error:
+            raise _strange(f"/jobs/{job}", error) from None
+
+    def nodes_of(self, job: str, vertex: str) -> tuple[str, ...]:
+        """The TaskManager of each subtask that runs, in the order of their indexes."""
+        subtasks = self._get(f"/jobs/{job}/vertices/{vertex}", "subtasks")
+        return tuple(each["taskmanager-id"] for each in subtasks if each["status"] == RUNNING)
+
+    # Jars and jobs
+
+    def upload(self, jar: Path) -> str:
+        """The id by which the JobManager knows the jar."""
+        return Path(self._service.send("POST", "/jars/upload", file=jar)["filename"]).name
+
+    def remove_jar(self, jar_id: str) -> None:
+        self._service.send("DELETE", f"/jars/{jar_id}")
+
+    def run(
+        self,
+        jar_id: str,
+        entry_class: str | None = None,
+        arguments: Sequence[str] = (),
+        savepoint: str | None = None,
+    ) -> str:
+        """The id of the job that starts."""
+        body: dict[str, Any] = {"programArgsList": list(arguments)}
+        if entry_class is not None:
+            body["entryClass"] = entry_class
+        if savepoint is not None:
+            body |= {"savepointPath": savepoint, "allowNonRestoredState": False}
+        return str(self._service.send("POST", f"/jars/{jar_id}/run", body)["jobid"])
+
+    def cancel(self, job: str) -> None:
+        self._service.send("PATCH", f"/jobs/{job}", params={"mode": "cancel"}, again=True)
+
+    # State
+
+    def stop_with_savepoint(self, job: str) -> str:
+        """Asks for it; the answer is what to ask `savepoint` with."""
+        return str(self._service.send("POST", f"/jobs/{job}/stop", {"drain": False})["request-id"])
+
+    def savepoint(self, job: str, trigger: str) -> Savepoint:
+        seen = self._service.get(f"/jobs/{job}/savepoints/{trigger}")
+        try:
+            if seen["status"]["id"] != "COMPLETED":
+                return Savepoint(done=False)
+            operation = seen["operation"]
+            cause = operation.get("failure-cause", {})
+        except (KeyError, TypeError) as error:
+            raise _strange(f"/jobs/{job}/savepoints", error) from None
+        if location := operation.get("location"):
+            return Savepoint(done=True, location=str(location))
+        words = str(cause.get("stack-trace") or cause.get("class") or "no reason given")
+        return Savepoint(done=True, failure=" ".join(words.split("\n")[0].split()))
+
+    def last_state(self, job: str) -> str | None:
+        """Where the newest savepoint or complete checkpoint of a job lies, also after its end."""
+        try:
+            latest = self._service.get(f"/jobs/{job}/checkpoints").get("latest") or {}
+        except MissingError:
+            return None
+        made = [each for kind in ("savepoint", "completed") if (each := latest.get(kind))]
+        newest: dict[str, Any] = max(made, key=lambda each: int(each["trigger_timestamp"]), default={})
+        return newest.get("external_path")
+
+    # Requirements of the adaptive scheduler
+
+    def requirements(self, job: str) -> dict[str, Bounds]:
+        seen = self._service.get(f"/jobs/{job}/resource-requirements")
+        try:
+            return {
+                vertex: Bounds(each["parallelism"]["lowerBound"], each["parallelism"]["upperBound"])
+                for vertex, each in seen.items()
+            }
+        except (KeyError, TypeError, AttributeError) as error:
+            raise _strange(f"/jobs/{job}/resource-requirements", error) from None
+
+    def require(self, job: str, bounds: Mapping[str, Bounds]) -> None:
+        body = {
+            vertex: {"parallelism": {"lowerBound": each.lower, "upperBound": each.upper}}
+            for vertex, each in bounds.items()
+        }
+        self._service.send("PUT", f"/jobs/{job}/resource-requirements", body, again=True)
+
+    def _get(self, path: str, key: str) -> list[dict[str, Any]]:
+        seen = self._service.get(path)
+        try:
+            found: list[dict[str, Any]] = seen[key]
+            return found
+        except (KeyError, TypeError) as error:
+            raise _strange(path, error) from None
+
+
+def _vertex(seen: Mapping[str, Any], upstream: tuple[str, ...]) -> Vertex:
+    return Vertex(
+        id=seen["id"],
+        name=seen["name"],
+        parallelism=seen["parallelism"],
+        max_parallelism=seen["maxParallelism"],
+        running=seen["tasks"].get(RUNNING, 0),
+        upstream=upstream,
+    )
+
+
+def _strange(path: str, error: Exception) -> UnreachableError:
+    return UnreachableError(f"Flink answered {path} without {error}: is this Flink 2.3 or newer?")
+
+
+def job_named(flink: Flink, name: str) -> JobSummary | None:
+    """The one that has not ended."""
+    found = [job for job in flink.jobs() if job.name == name and job.state not in ENDED]
+    if len(found) > 1:
+        raise RefusedError(f"{len(found)} jobs are named '{name}': cancel all but one, or name its id")
+    return found[0] if found else None

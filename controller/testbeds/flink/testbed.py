@@ -1,0 +1,350 @@
+"""The testbed contract on a real Flink: the clock is the wall's, a rescale happens in a thread, and samples
+are what Kafka says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from hashlib import blake2b
+from types import TracebackType
+from typing import Any, ClassVar, Self
+
+from controller.contract import Step
+from controller.model import Capabilities, Observation, OperatorMetrics, Plan, Sample
+from controller.testbeds import Assignment
+from controller.testbeds.flink.audit import Audit, audited
+from controller.testbeds.flink.broker import Offsets, Output, set_group
+from controller.testbeds.flink.checks import check_nodes, objection
+from controller.testbeds.flink.connection import connected
+from controller.testbeds.flink.fleet import Fleet
+from controller.testbeds.flink.http import UnreachableError
+from controller.testbeds.flink.job import RunningJob
+from controller.testbeds.flink.ledger import Ledger
+from controller.testbeds.flink.metrics import Measured, Monitor, Running
+from controller.testbeds.flink.notebook import Notebook, Notes
+from controller.testbeds.flink.offers import OFFERS
+from controller.testbeds.flink.producing import Load, Producer, sent
+from controller.testbeds.flink.program import INPUT, OUTPUT, group_of, program_for
+from controller.testbeds.flink.reconfigurations import Reconfigurations
+from controller.testbeds.flink.rescale import Rescaler
+from controller.testbeds.flink.rest import ENDED
+from controller.testbeds.flink.settings import FlinkSettings
+from controller.testbeds.flink.watch import State, Watch
+from fog.services.broker import FLINK, PRODUCER
+from fogscale.errors import FogscaleError
+from workloads.jobs import catalog
+
+NAP_S = 0.2
+CATCH_UP_WITHIN_S = 60.0
+
+
+class FlinkTestbed:
+    """Entering it connects and takes the lease; the job and its load start with the first look at them, or
+    with `restore`, which goes on with those of a controller that is gone."""
+
+    __test__: ClassVar[bool] = False
+
+    def __init__(self, wanted: Assignment, settings: FlinkSettings) -> None:
+        self._wanted, self._settings, self._topology = wanted, settings, wanted.topology
+        self._scaled = catalog.find(settings.job).scaled
+        self._stack = ExitStack()
+        self._zero_s = time.time()
+        self._has_begun = False
+        self._running = dict.fromkeys(wanted.start, 0)
+        self._sent_at_s: float | None = None  # when the load had ended
+        self._audit: Audit | None = None
+
+    # The contract
+
+    @property
+    def offers(self) -> Capabilities:
+        return OFFERS
+
+    @property
+    def drained(self) -> bool:
+        return self._audit is not None and self._audit.drained
+
+    @property
+    def finished(self) -> bool:
+        return self._audit is not None
+
+    @property
+    def findings(self) -> Mapping[str, Any]:
+        """What the run showed besides its samples, for the end of the journal."""
+        notes = self._notebook.notes
+        return {
+            "audit": None if self._audit is None else self._audit.as_dict(),
+            "rescales": self._changes.done(),
+            "gaps": []
+            if notes is None
+            else [{"at_s": at_s, "seconds": away_s} for at_s, away_s in notes.gaps],
+        }
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._connect(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends the load and the job in order; with a savepoint where the run is to go on."""
+        try:
+            if self._has_begun:
+                self._end()
+        finally:
+            self._stack.close()
+
+    def observe(self) -> Observation:
+        self._begin()
+        placement, seen = self._placement(), Measured()
+        if not self._changes.is_busy and self._rescaler.job.id is not None:
+            seen = self._measured(placement)
+        return Observation(
+            time_s=self._now_s(),
+            topology=self._topology,
+            placement=placement,
+            requested=dict(self._changes.requested),
+            operators=seen.operators or {each.name: OperatorMetrics() for each in self._topology.operators},
+            nodes={
+                node.name: seen.nodes[node.name] for node in self._topology.nodes if node.name in seen.nodes
+            },
+            measured_s=None if seen.time_s is None else seen.time_s - self._zero_s,
+            lag_records=seen.lag_records,
+            response_time_ms=seen.response_time_ms,
+            receipts=self._changes.receipts(),
+        )
+
+    def apply(self, plan: Plan) -> None:
+        problem = "a reconfiguration is in progress" if self._changes.is_busy else self._objection(plan)
+        if problem:
+            self._changes.refuse(plan, problem)
+        else:
+            self._changes.start(plan)
+
+    def wait(self, seconds: float) -> None:
+        until_s = time.monotonic() + seconds
+        while not self.finished and time.monotonic() < until_s:
+            time.sleep(min(NAP_S, max(0.0, until_s - time.monotonic())))
+            self._watch.check()
+            self._judge_if_over()
+
+    def samples(self) -> Iterator[Sample]:
+        self._begin()
+        return iter(self._watch.take())
+
+    def restore(self, steps: Sequence[Step]) -> None:
+        """The job of the controller that is gone runs on, or lies in a savepoint. The time in between is left
+        out, and named."""
+        notes = self._notebook.notes
+        if notes is None or notes.settings != self._digest or notes.ended:
+            raise FogscaleError("the testbed knows nothing of this run any more: use --fresh to start over")
+        last = steps[-1]
+        reached_s = last.observation.time_s + last.waited_s
+        away_s = max(0.0, time.time() - (notes.seen_s or time.time()))
+        self._notebook.change(gaps=(*notes.gaps, (reached_s, away_s)))
+        self._changes.count = max(
+            (each.reconfigurations for step in steps for each in step.samples), default=0
+        )
+        self._changes.requested |= last.observation.requested
+        if last.plan is not None and self._objection(last.plan) is None:
+            self._changes.requested |= {name: tuple(nodes) for name, nodes in last.plan.placement.items()}
+        self._go_on(notes, reached_s)
+
+    # Beginning
+
+    def _connect(self, stack: ExitStack) -> None:
+        self._connection = connection = stack.enter_context(connected(self._settings.name))
+        access, patience_s = connection.access, self._settings.patience_s
+        check_nodes(self._topology, access.manifest)
+        self._ready = connection.ready_nodes()
+        self._notebook = Notebook(access.folder)
+        self._run = self._run_name()
+        self._producer = Producer(self._load(), access.kafka.access(PRODUCER), access.folder)
+        fleet = Fleet(connection.cluster, connection.flink, access.fog_nodes, patience_s)
+        program = program_for(access, self._settings, self._run)
+        job = RunningJob(connection.flink, program, patience_s, noted=self._note_job)
+        self._rescaler = Rescaler(job, fleet, self._settings.style, self._scaled)
+        self._ledger = Ledger()
+        self._changes = Reconfigurations(
+            self._rescaler, self._ledger, self._now_s, self._has_work, self._wanted.start
+        )
+        self._input = Offsets(access.kafka.access(PRODUCER), INPUT)
+
+    def _run_name(self) -> str:
+        """Of the run that goes on, or a new one."""
+        notes = self._notebook.notes
+        if notes is not None and notes.settings == self._digest and not notes.ended:
+            return notes.run
+        return f"{self._digest[:6]}-{int(time.time())}"
+
+    @property
+    def _digest(self) -> str:
+        wanted = self._wanted
+        parts = (self._settings.model_dump_json(), wanted.workload_name, dict(wanted.workload_parameters))
+        values = (*parts, wanted.replay, wanted.seed, dict(wanted.start))
+        return blake2b(repr(values).encode(), digest_size=8).hexdigest()
+
+    def _load(self) -> Load:
+        wanted, replay = self._wanted, self._wanted.replay
+        return Load(
+            workload=wanted.workload_name,
+            parameters=wanted.workload_parameters,
+            speed=replay.speed,
+            copies=replay.copies,
+            scale=replay.scale,
+            seed=wanted.seed,
+            run=self._run,
+            topic=INPUT,
+            records=catalog.find(self._settings.job).records,
+            start_at_s=self._settings.start_at_s / replay.speed,
+            span_s=None if self._settings.span_s is None else self._settings.span_s / replay.speed,
+        )
+
+    def _begin(self) -> None:
+        """A run of its own: whatever lies in the topics before it does not concern it."""
+        if self._has_begun:
+            return
+        connection, kafka = self._connection, self._connection.access.kafka
+        strangers = [job.name for job in connection.flink.jobs() if job.state not in ENDED]
+        if strangers:
+            raise FogscaleError(
+                f"job '{strangers[0]}' runs on this testbed: cancel it, or go on with the run it belongs to"
+            )
+        output = Offsets(kafka.access(PRODUCER), OUTPUT)
+        notes = Notes(self._run, self._digest, self._input.ends(), output.ends())
+        output.close()
+        set_group(kafka.access(FLINK), group_of(self._run), INPUT, notes.input)
+        self._notebook.begin(notes)
+        self._has_begun = True
+        most = {name: self._topology.operator(name).n_max or self._input.partitions for name in self._scaled}
+        self._rescaler.begin(self._changes.requested, most)
+        self._start_watch(notes, 0.0)
+        self._producer.start()
+
+    def _go_on(self, notes: Notes, reached_s: float) -> None:
+        self._has_begun = True
+        job = self._rescaler.job
+        job.resume_from(notes.job_id, notes.savepoint)
+        most = {name: self._topology.operator(name).n_max or self._input.partitions for name in self._scaled}
+        if job.id is None:
+            self._rescaler.begin(self._changes.requested, most)
+        elif not self._runs_as_requested():
+            self._rescaler.rescale(self._changes.requested, self._changes.requested)
+        self._start_watch(notes, reached_s)
+        self._producer.go_on()
+
+    def _runs_as_requested(self) -> bool:
+        placement = self._placement()
+        return all(sorted(placement[name]) == sorted(self._changes.requested[name]) for name in self._scaled)
+
+    def _start_watch(self, notes: Notes, reached_s: float) -> None:
+        connection, access = self._connection, self._connection.access.kafka.access(PRODUCER)
+        self._zero_s = time.time() - reached_s
+        self._changes.running_since_s = time.time()
+        self._monitor = Monitor(
+            connection.prometheus,
+            self._topology.operators,
+            INPUT,
+            self._settings.metric_window_s,
+            notes.input,
+        )
+        self._watch = Watch(
+            input=self._input,
+            output=Output(access, OUTPUT, notes.run, notes.output, committed=False),
+            committed=Output(access, OUTPUT, notes.run, notes.output, committed=True),
+            base=notes.input,
+            ledger=self._ledger,
+            state=self._state,
+            now_s=self._now_s,
+            zero_ms=lambda: self._zero_s * 1000,
+            interval_s=self._settings.sample_interval_s,
+            chores=self._chores,
+        )
+        if reached_s:
+            self._watch.catch_up(CATCH_UP_WITHIN_S)
+        self._watch.start()
+
+    # Monitoring
+
+    def _now_s(self) -> float:
+        return time.time() - self._zero_s
+
+    def _has_work(self) -> bool:
+        return self._watch.offered > self._ledger.processed
+
+    def _placement(self) -> dict[str, tuple[str, ...]]:
+        """What runs; in the order in which it was asked for where it is the same set of nodes."""
+        job = self._rescaler.job
+        try:
+            found = job.placement(job.look())
+        except UnreachableError:
+            found = dict.fromkeys(self._changes.requested, ())
+        return {
+            name: nodes if sorted(found.get(name, ())) == sorted(nodes) else found.get(name, ())
+            for name, nodes in self._changes.requested.items()
+        }
+
+    def _measured(self, placement: Mapping[str, tuple[str, ...]]) -> Measured:
+        job = self._rescaler.job
+        if job.id is None or not all(placement.values()):
+            return Measured()
+        try:
+            return self._monitor.measure(
+                Running(job.id, job.program.vertices, placement, self._changes.running_since_s)
+            )
+        except UnreachableError:  # no metrics is an answer that policies know
+            return Measured()
+
+    def _state(self) -> State:
+        job = self._rescaler.job
+        self._running = job.running(job.look())
+        asked_for = sum(len(nodes) for nodes in self._changes.requested.values())
+        return State(self._running, self._changes.count, 0, asked_for)
+
+    def _chores(self) -> None:
+        self._connection.keep()
+        self._changes.note_commits()
+        self._notebook.change(seen_s=time.time())
+
+    def _note_job(self, job: RunningJob) -> None:
+        self._notebook.change(job_id=job.id, savepoint=job.savepoint)
+
+    def _objection(self, plan: Plan) -> str | None:
+        pinned = {name: nodes for name, nodes in self._changes.requested.items() if name not in self._scaled}
+        fog = frozenset(self._connection.access.fog_nodes) & self._ready
+        return objection(plan, self._topology, self._scaled, pinned, fog, self._input.partitions)
+
+    # End
+
+    def _judge_if_over(self) -> None:
+        """The load has ended and all of it is committed, or the time for it is up."""
+        if not self._producer.has_ended or self._changes.is_busy:
+            return
+        if self._sent_at_s is None:
+            self._sent_at_s = time.monotonic()
+        numbers = sent(self._producer.report(), INPUT) or range(0)
+        is_drained = self._ledger.committed >= len(numbers)
+        if not is_drained and time.monotonic() - self._sent_at_s < self._settings.drain_limit_s:
+            return
+        access = self._connection.access.kafka.access(PRODUCER)
+        self._audit = audited(access, OUTPUT, self._run, numbers, is_drained)
+
+    def _end(self) -> None:
+        self._producer.stop()
+        self._changes.finish()
+        if hasattr(self, "_watch"):
+            self._watch.stop()
+        job = self._rescaler.job
+        if self.finished:
+            job.cancel()
+            self._notebook.change(ended=True, job_id=None, savepoint=None)
+        elif job.id is not None:
+            job.stop()
+        job.forget_jar()
+        self._rescaler.fleet.change(())

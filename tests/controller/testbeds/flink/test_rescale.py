@@ -1,0 +1,186 @@
+"""Rescaling by every style, against servers that behave as Flink and Kubernetes do."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from controller.testbeds.flink import fleet as fleets
+from controller.testbeds.flink.fleet import Fleet
+from controller.testbeds.flink.http import Door
+from controller.testbeds.flink.job import Program, RunningJob
+from controller.testbeds.flink.kubernetes import Cluster
+from controller.testbeds.flink.rescale import Rescaler
+from controller.testbeds.flink.rest import Flink
+from tests.support.http_server import serving
+
+NODES = ("fog1", "fog2", "fog3")
+
+
+class Fog:
+    """A Flink that takes as many slots as it may and can, and a Kubernetes whose pods start at once."""
+
+    def __init__(self):
+        self.up, self.broken, self.savepoint_fails = set(), set(), False
+        self.upper, self.job, self.log = 1, None, []
+
+    @property
+    def used(self):
+        return sorted(self.up)[: self.upper]
+
+    def __call__(self, request):
+        path = request.path.partition("?")[0]
+        if found := re.search(r"taskmanager-(\w+)/scale", path):
+            return self._deployment(request, found[1])
+        handlers = {
+            ("GET", "/taskmanagers"): lambda _: {
+                "taskmanagers": [{"id": n, "slotsNumber": 1, "freeSlots": 0} for n in sorted(self.up)]
+            },
+            ("POST", "/jars/upload"): lambda _: {"filename": "/x/j.jar"},
+            ("POST", "/jars/j.jar/run"): self._run,
+            ("GET", "/jobs/a"): self._look,
+            ("GET", "/jobs/a/vertices/v"): lambda _: {
+                "subtasks": [{"status": "RUNNING", "taskmanager-id": node} for node in self.used]
+            },
+            ("POST", "/jobs/a/stop"): self._stop,
+            ("GET", "/jobs/a/savepoints/t"): self._savepoint,
+            ("GET", "/jobs/a/resource-requirements"): lambda _: {
+                "v": {"parallelism": {"lowerBound": 1, "upperBound": self.upper}}
+            },
+            ("PUT", "/jobs/a/resource-requirements"): self._require,
+        }
+        return 200, handlers[(request.method, path)](request.body)
+
+    def _deployment(self, request, node):
+        if request.method == "PATCH":
+            wanted = request.body["spec"]["replicas"]
+            self.log.append(f"{node}={wanted}")
+            if wanted and node not in self.broken:
+                self.up.add(node)
+            elif not wanted:
+                self.up.discard(node)
+        return 200, {"spec": {"replicas": int(node in self.up)}}
+
+    def _run(self, body):
+        self.upper, self.job = int(body["programArgsList"][-1]), "RUNNING"
+        self.log.append(f"run {self.upper} from {body.get('savepointPath')}")
+        return {"jobid": "a"}
+
+    def _look(self, _):
+        vertex = {
+            "id": "v", "name": "map", "parallelism": len(self.used), "maxParallelism": 128,
+            "tasks": {"RUNNING": len(self.used)},
+        }  # fmt: skip
+        return {
+            "jid": "a", "name": "n", "state": self.job, "start-time": 0, "vertices": [vertex],
+            "plan": {"nodes": []},
+        }  # fmt: skip
+
+    def _stop(self, _):
+        if not self.savepoint_fails:
+            self.job = "FINISHED"
+        self.log.append("stop")
+        return {"request-id": "t"}
+
+    def _savepoint(self, _):
+        failed = {"failure-cause": {"class": "bucket full"}}
+        return {
+            "status": {"id": "COMPLETED"},
+            "operation": failed if self.savepoint_fails else {"location": "s3://s"},
+        }
+
+    def _require(self, body):
+        self.upper = body["v"]["parallelism"]["upperBound"]
+        self.log.append(f"require {self.upper}")
+        return {}
+
+
+@pytest.fixture
+def fog(monkeypatch):
+    monkeypatch.setattr(fleets, "LOOK_EVERY_S", 0.01)
+    return Fog()
+
+
+def rescaler(server, style, tmp_path):
+    jar = tmp_path / "j.jar"
+    jar.write_bytes(b"jar")
+    flink = Flink(Door(server.url))
+    program = Program(jar, "x.Y", lambda counts: ["--parallelism", str(counts["map"])], {"map": "map"})
+    fleet = Fleet(Cluster(Door(server.url), "fog"), flink, NODES, patience_s=0.5)
+    return Rescaler(RunningJob(flink, program, 0.5), fleet, style, ["map"])
+
+
+@pytest.mark.parametrize("style", ["restart", "in_place", "elastic"])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(("fog1", "fog2"), id="up"),
+        pytest.param(("fog3",), id="to another node"),
+        pytest.param(("fog2", "fog3"), id="up, on other nodes"),
+    ],
+)
+def test_the_node_set_is_the_plan(fog, tmp_path, style, wanted):
+    with serving(fog) as server:
+        made = rescaler(server, style, tmp_path)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        outcome = made.rescale({"map": ("fog1",)}, {"map": wanted})
+        assert (outcome.done, outcome.message) == (True, "")
+        assert fog.up == set(wanted)
+        assert made.job.placement(made.job.look())["map"] == tuple(sorted(wanted))
+
+
+def test_restart_follows_the_papers_order(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        fog.log.clear()
+        made.rescale({"map": ("fog1",)}, {"map": ("fog1", "fog2")})
+    assert fog.log == ["stop", "fog1=0", "fog1=1", "fog2=1", "run 2 from s3://s"]
+
+
+def test_in_place_never_stops_the_job(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "in_place", tmp_path)
+        made.begin({"map": ("fog1", "fog2")}, {"map": 3})
+        fog.log.clear()
+        made.rescale({"map": ("fog1", "fog2")}, {"map": ("fog1",)})
+    assert fog.log == ["require 1", "fog2=0"]
+
+
+def test_a_failed_savepoint_leaves_the_job_as_it_was(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        fog.savepoint_fails = True
+        outcome = made.rescale({"map": ("fog1",)}, {"map": ("fog1", "fog2")})
+        assert not outcome.done
+        assert "bucket full" in outcome.message
+        assert (fog.up, fog.job) == ({"fog1"}, "RUNNING")
+
+
+@pytest.mark.parametrize("style", ["restart", "in_place", "elastic"])
+def test_a_node_that_never_comes_up_brings_the_old_set_back(fog, tmp_path, style):
+    with serving(fog) as server:
+        made = rescaler(server, style, tmp_path)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        fog.broken = {"fog2"}
+        outcome = made.rescale({"map": ("fog1",)}, {"map": ("fog1", "fog2")})
+        assert not outcome.done
+        assert "took longer than" in outcome.message
+        assert outcome.message.endswith("the job runs as it did before")
+        assert (fog.up, fog.job, made.job.placement(made.job.look())["map"]) == (
+            {"fog1"},
+            "RUNNING",
+            ("fog1",),
+        )
+
+
+def test_every_start_and_stop_is_noted_for_a_controller_that_comes_after(fog, tmp_path):
+    noted = []
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path)
+        made.job.noted = lambda job: noted.append((job.id, job.savepoint))
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        made.rescale({"map": ("fog1",)}, {"map": ("fog2",)})
+    assert noted == [("a", None), (None, "s3://s"), ("a", "s3://s")]
