@@ -12,13 +12,14 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 
 from analysis.decisions import decision_log
 from analysis.demand import with_demand
-from analysis.metrics import flattened, metrics_by_run
+from analysis.metrics import flattened, metrics_by_operator, metrics_by_run
 from analysis.runs import Tables, read_journals, read_parquet, write_parquet
 from analysis.schema import SAMPLES
 from controller.recording import MANIFEST, NAMED_BY, run_folder
 
 PARQUET = "parquet"  # beside the runs
-MAPS = [field.name for field in SAMPLES.fields if field.dataType.typeName() == "map"] + ["kind_shares"]
+MAPS = [field.name for field in SAMPLES.fields if field.dataType.typeName() == "map"]
+MAPS += ["kind_shares", "by_operator"]
 
 
 class Analysis(NamedTuple):
@@ -33,8 +34,8 @@ def analyze(
     title: str | None = None,
     only: Sequence[str] | None = None,
 ) -> Analysis:
-    """Analyses all runs under a folder, and leaves Parquet, metrics.{csv,md,tex}, pairs.csv
-    and report.html in it.
+    """Analyses all runs under a folder, and leaves Parquet, metrics, metrics_by_operator (.csv, .md, .tex),
+    pairs.csv and report.html in it.
 
     `published` holds printed values by policy and metric, to be shown beside ours; `only` names the runs that
     count (experiment/policy/workload/seed) where the folder may hold others.
@@ -52,6 +53,9 @@ def analyze(
     samples, decisions = _details(tables, shown)
     write_tables(metrics.drop(columns="variation"), folder / "metrics", caption="Metrics by run")
     pairs(metrics).to_csv(folder / "pairs.csv", index=False)
+    operators = metrics_by_operator(tables.samples, tables.runs).orderBy("run_id", "operator").toPandas()
+    caption = "Metrics by run and operator"
+    write_tables(operators.drop(columns="variation"), folder / "metrics_by_operator", caption)
     report = write_report(
         folder=folder,
         title=title or _title(metrics),

@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from pyspark.storagelevel import StorageLevel
 
 from analysis.kept_rows import KeptRows, keys_of
@@ -223,7 +223,7 @@ def _label(position: int, document: str) -> str:
 def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatch:
     """The rows of one run: its samples, the first of which carries the facts of the run."""
     named = {"run_id": run_id(facts), "variation": variation_text(facts)}
-    run = {name: _cell(value) for name, value in facts.items() if name in RUNS.names} | named
+    run = {column.name: _nested(facts.get(column.name), column.dataType) for column in RUNS.fields} | named
     rows = max(1, len(samples))  # a run without samples is still a run
     columns: dict[str, list[Any]] = {
         name: [_cell(getattr(sample, name)) for sample in samples] or [None] for name in _SAMPLED
@@ -232,6 +232,19 @@ def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatc
     columns["sequence"] = list(range(rows))
     columns["run"] = [run] + [None] * (rows - 1)
     return pa.RecordBatch.from_pydict(columns, schema=to_arrow_schema(_ROW))
+
+
+def _nested(value: Any, kind: DataType) -> Any:
+    """The same at any depth."""
+    if value is None:
+        return None
+    if isinstance(kind, MapType):
+        return [(name, _nested(each, kind.valueType)) for name, each in value.items()]
+    if isinstance(kind, ArrayType):
+        return [_nested(each, kind.elementType) for each in value]
+    if isinstance(kind, StructType):
+        return {column.name: _nested(value.get(column.name), column.dataType) for column in kind.fields}
+    return value
 
 
 def _cell(value: Any) -> Any:

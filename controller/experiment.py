@@ -55,6 +55,14 @@ class PolicySettings(Settings):
     testbed: dict[str, Any] = {}  # what is different for this policy, e.g. the instant style of `ideal`
 
 
+class MetricsSettings(Settings):
+    """What means over time or over records, such as time shares and response times, leave out. Sums and
+    counts, such as cost, leave out nothing."""
+
+    skip_first_s: Seconds = 0.0  # the run's first seconds
+    skip_after_reconfiguration_s: Seconds = 0.0  # and so long from the begin of each reconfiguration
+
+
 class Parameter(Settings):
     """Where a free parameter of the experiment comes from, and what else it could plausibly be."""
 
@@ -84,6 +92,7 @@ class Experiment(Settings):
     testbed: AnyTestbed  # where it runs; `fogscale testbeds` lists the kinds
     sla_response_s: PositiveSeconds | None = None  # the objective for the mean response time, if there is one
     sla_grace_s: Seconds = 0.0  # for so long after a reconfiguration a miss is no `steady` violation
+    metrics: MetricsSettings = MetricsSettings()  # what means leave out
     guards: Guards = {}  # around every policy that names none of its own
     policies: Annotated[dict[PolicyName, PolicySettings], Field(min_length=1)]  # who decides
     scenarios: dict[Annotated[str, Field(pattern=r"^[\w-]+$")], Scenario] = {}  # by name
@@ -110,6 +119,7 @@ class Run(Settings):
     testbed: AnyTestbed
     sla_response_s: PositiveSeconds | None = None
     sla_grace_s: Seconds = 0.0
+    metrics: MetricsSettings = MetricsSettings()
     variation: dict[str, Any] = {}  # what a campaign varied, to group by
 
     @property
@@ -230,6 +240,7 @@ def _run(
         testbed=testbed,
         sla_response_s=experiment.sla_response_s,
         sla_grace_s=experiment.sla_grace_s,
+        metrics=experiment.metrics,
         variation=dict(variation),
     )
 

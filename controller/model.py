@@ -259,3 +259,5 @@ class Sample:
     time_in_job_s: Mapping[str, float] = field(default_factory=dict)  # of all records of a kind together
     standby: int = 0  # idle instances that are up
     allocated: int = 0  # instances that are paid for: running or stopped, booting, on standby
+    # offered_records by the operator at which they enter; empty where all enter at one.
+    entered_records: Mapping[str, int] = field(default_factory=dict)

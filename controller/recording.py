@@ -22,6 +22,26 @@ NAMED_BY = ("experiment", "policy", "workload", "seed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorFacts:
+    """What demand for an operator follows from."""
+
+    name: str
+    capacity_per_s: tuple[float, ...]  # of 1, 2, ... replicas on the best nodes; empty where nobody knows
+    n_min: int
+    n_max: int | None
+    # What is offered to it for one record that enters the job at an operator, by that operator's name.
+    records_per_input: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricParameters:
+    """What metrics that are means over time or over records leave out; sums and counts leave out nothing."""
+
+    skip_first_s: float = 0.0  # of the run
+    skip_after_reconfiguration_s: float = 0.0  # from when each begins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """What analysis knows of a run besides its samples; the columns of the table of runs."""
 
@@ -34,6 +54,8 @@ class RunFacts:
     capacity_per_s: tuple[float, ...]  # of 1, 2, ... replicas on the best nodes
     n_min: int
     n_max: int | None
+    operators: tuple[OperatorFacts, ...] = ()  # all of the job; empty in older journals
+    metrics: MetricParameters = MetricParameters()
     sla_response_s: float | None = (
         None  # mean response times above it violate the objective; None: there is none
     )

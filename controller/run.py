@@ -21,11 +21,11 @@ from controller.guards import guarded
 from controller.journal import Journal, SampleLog, set_aside
 from controller.learned import LEARNED, teach
 from controller.learned import write as write_learned
-from controller.model import Placement, Sample, Topology
+from controller.model import Placement, Sample, Topology, records_per
 from controller.older_files import in_todays_words
 from controller.policies import create, policy_class
 from controller.policies import names as policy_names
-from controller.recording import JOURNAL, MANIFEST, RunFacts
+from controller.recording import JOURNAL, MANIFEST, MetricParameters, OperatorFacts, RunFacts
 from controller.testbeds import Assignment, Setup
 from controller.topology import start_placement
 from fogscale.errors import FogscaleError, unknown
@@ -45,6 +45,7 @@ class Prepared:
     topology: Topology
     start: Placement
     setup: Setup
+    entries: tuple[str, ...]  # the operators at which records enter the job
 
     @property
     def duration_s(self) -> float:
@@ -61,6 +62,8 @@ class Prepared:
             capacity_per_s=ladder,
             n_min=operator.n_min,
             n_max=operator.n_max or len(ladder or self.topology.nodes),
+            operators=self._operators(),
+            metrics=MetricParameters(**self.run.metrics.model_dump()),
             sla_response_s=self.run.sla_response_s,
             sla_grace_s=self.run.sla_grace_s,
             variation=self.run.variation,
@@ -71,6 +74,20 @@ class Prepared:
             "testbed": self.run.testbed.kind,
             "settings": self.run.model_dump(mode="json", exclude={"variation"}),
         }
+
+    def _operators(self) -> tuple[OperatorFacts, ...]:
+        operators = self.topology.operators
+        offered = {entry: records_per(operators, entry) for entry in self.entries}
+        return tuple(
+            OperatorFacts(
+                name=operator.name,
+                capacity_per_s=self.setup.capacity_per_s.get(operator.name, ()),
+                n_min=operator.n_min,
+                n_max=operator.n_max,
+                records_per_input={entry: records[operator.name] for entry, records in offered.items()},
+            )
+            for operator in operators
+        )
 
     def policy(self) -> Policy:
         """The policy behind its guards, started."""
@@ -109,7 +126,8 @@ def prepare(run: Run) -> Prepared:
         replay=run.workload.replay(workload.replay),
         seed=run.seed,
     )
-    return Prepared(run, topology, start, testbeds.prepare(wanted, run.testbed))
+    setup = testbeds.prepare(wanted, run.testbed)
+    return Prepared(run, topology, start, setup, tuple(wanted.inputs))
 
 
 def _inputs(settings: WorkloadSettings, workload: Workload, topology: Topology) -> Mapping[str, RateProfile]:

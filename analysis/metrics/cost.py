@@ -1,4 +1,7 @@
-"""Cost: one unit per replica and minute, over the whole run, the excess period included."""
+"""Cost: one unit per replica of an operator and minute, over the whole run, the excess period included.
+
+That of a run is the measured operator's, as the papers define it; job_cost (job.py) counts all operators.
+"""
 
 from __future__ import annotations
 

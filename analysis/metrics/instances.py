@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 
-from analysis.metrics.intervals import seconds_until
+from analysis.metrics.intervals import mean_over_time, seconds_until
 
 
 def instances(held: DataFrame) -> DataFrame:
@@ -15,10 +15,9 @@ def instances(held: DataFrame) -> DataFrame:
 def columns() -> list[Column]:
     """instance_time_s until everything is processed; mean_instances over the span of the workload, without
     those on standby, which mean_standby counts."""
-    duration_s, seconds = F.first("duration_s"), seconds_until("duration_s")
     used = F.col("allocated") - F.coalesce("standby", F.lit(0))
     return [
         F.sum(F.col("allocated") * seconds_until("done_s")).alias("instance_time_s"),
-        (F.sum(used * seconds) / duration_s).alias("mean_instances"),
-        (F.sum(F.col("standby") * seconds) / duration_s).alias("mean_standby"),
+        mean_over_time(used).alias("mean_instances"),
+        mean_over_time(F.col("standby")).alias("mean_standby"),
     ]

@@ -8,9 +8,12 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 
 def intervals(samples: DataFrame) -> DataFrame:
     """Adds begin_s, end_s and next_offered (null for the last sample of a run), last_response_mean_ms and
-    last_steady_s (null for the first), steady_s, done_s and finished.
+    last_steady_s (null for the first), steady_s, counts_from_s, done_s and finished.
 
     steady_s is how long ago the last reconfiguration began; null where there was none yet.
+
+    counts_from_s is from when on a state counts in means: not while the run begins or a reconfiguration is
+    young, where the run says so.
 
     done_s is when everything offered had been processed, not before the workload's end; where that never
     happened it is the time of the last sample, and finished is false. What ran before the first sample is
@@ -23,9 +26,13 @@ def intervals(samples: DataFrame) -> DataFrame:
     is_change = F.col("reconfigurations") > F.coalesce(F.lag("reconfigurations").over(order), F.lit(0))
     changed = samples.withColumn("change_s", F.when(is_change, F.col("time_s")))
     changed_s = F.last("change_s", ignorenulls=True).over(order)
+    begin_s = F.when(F.row_number().over(order) == 1, F.lit(0.0)).otherwise(F.col("time_s"))
+    skip_s = F.col("skip_after_reconfiguration_s")
+    young_until_s = F.when(skip_s > 0, changed_s + skip_s)  # null, which greatest() ignores, before any
     return changed.withColumn("steady_s", F.col("time_s") - changed_s).select(
         "*",
-        F.when(F.row_number().over(order) == 1, F.lit(0.0)).otherwise(F.col("time_s")).alias("begin_s"),
+        begin_s.alias("begin_s"),
+        F.greatest(begin_s, "skip_first_s", young_until_s).alias("counts_from_s"),
         F.lead("time_s").over(order).alias("end_s"),
         F.lead("offered_records").over(order).alias("next_offered"),
         F.lag("response_mean_ms").over(order).alias("last_response_mean_ms"),
@@ -33,6 +40,34 @@ def intervals(samples: DataFrame) -> DataFrame:
         F.coalesce(all_done_s, F.max("time_s").over(run)).alias("done_s"),
         all_done_s.isNotNull().alias("finished"),
     )
+
+
+def mean_over_time(value: Column) -> Column:
+    """Of what holds within the workload's span, without what the run leaves out."""
+    return F.sum(value * _counted_s()) / _counted_span_s()
+
+
+def percent_of_time(is_so: Column) -> Column:
+    """The share of the same span; null where it is never known."""
+    return 100 * F.sum(is_so.cast("int") * _counted_s()) / _counted_span_s()
+
+
+def _counted_s() -> Column:
+    end_s = F.least(F.coalesce("end_s", "duration_s"), "duration_s")
+    return F.greatest(end_s - F.col("counts_from_s"), F.lit(0.0))
+
+
+def _counted_span_s() -> Column:
+    span_s = F.first("duration_s") - F.sum(seconds_until("duration_s") - _counted_s())
+    return F.when(span_s > 0, span_s)
+
+
+def records_that_count() -> Column:
+    """Of those that came while each state held; null for the last state."""
+    end_s, begin_s = F.col("end_s"), F.col("begin_s")
+    counted_s = F.greatest(end_s - F.col("counts_from_s"), F.lit(0.0))
+    share = F.when(end_s > begin_s, counted_s / (end_s - begin_s)).otherwise(1.0)
+    return (F.col("next_offered") - F.col("offered_records")) * share
 
 
 def seconds_until(limit: str) -> Column:

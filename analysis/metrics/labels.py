@@ -48,12 +48,17 @@ LABELS: Mapping[str, Label] = {
     ),
     "reconfigurations": Label("Reconfigurations", "", 1, "Reconfigurations started"),
     "cost": Label("Cost", "replica-min", 1, "Replica-minutes over the whole run, the excess included"),
+    "job_cost": Label("Cost of the job", "replica-min", 1, "The same for all operators together"),
     "instance_time_s": Label(
         "Instance time", "1000 s", 2, "Time of all instances, booting ones included", scale=1e-3
     ),
     "mean_instances": Label("Instances", "", 2, "Mean number of instances in use"),
     "mean_standby": Label("On standby", "", 2, "Mean number of idle instances kept ready"),
     "response_mean_ms": Label("Response time", "ms", 1, "Mean time of a record in the job"),
+    "response_p50_ms": Label("Response time, P50", "ms", 1, "What half of all records stayed within"),
+    "response_p95_ms": Label("Response time, P95", "ms", 1, "What 95 % of all records stayed within"),
+    "response_p99_ms": Label("Response time, P99", "ms", 1, "What 99 % of all records stayed within"),
+    "downtime_timeshare": Label("Down", "% of time", 2, "Share of time in which an operator had no replica"),
     "late_records": Label("Late records", "1000", 2, "Records that missed their deadline", scale=1e-3),
     "violation_timeshare": Label("Objective missed", "% of time", 2, "Share of time in which it was missed"),
     "violations": Label("Violations", "", 1, "How often the objective began to be missed"),

@@ -67,14 +67,18 @@ def test_the_window_ends_with_the_workload(runs_table, samples_table):
 def test_replicas_for(spark, capacity_per_s, rate_per_s, expected):
     schema = "capacity_per_s array<double>, n_min int, n_max int, rate double"
     frame = spark.createDataFrame([(capacity_per_s, 1, 4, rate_per_s)], schema)
-    demand = frame.select(replicas_for(F.col("rate")).alias("demand"))
+    demand = frame.select(
+        replicas_for(*map(F.col, ("rate", "capacity_per_s", "n_min", "n_max"))).alias("demand")
+    )
     assert_df_equality(demand, spark.createDataFrame([(expected,)], "demand int"), ignore_nullable=True)
 
 
 def test_bounds_clip_demand(spark):
     schema = "capacity_per_s array<double>, n_min int, n_max int, rate double"
     rows = [([10.0, 20.0, 30.0], 2, 3, 5.0), ([10.0, 20.0, 30.0], 1, 2, 25.0), ([10.0, 20.0], 1, None, 99.0)]
-    demand = spark.createDataFrame(rows, schema).select(replicas_for(F.col("rate")).alias("demand"))
+    demand = spark.createDataFrame(rows, schema).select(
+        replicas_for(*map(F.col, ("rate", "capacity_per_s", "n_min", "n_max"))).alias("demand")
+    )
     assert [row.demand for row in demand.collect()] == [2, 2, 2]
 
 

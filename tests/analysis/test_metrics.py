@@ -17,6 +17,7 @@ from analysis.metrics.excess import excess
 from analysis.metrics.intervals import intervals
 from analysis.runs import read_journals
 from analysis.schema import RUNS, SAMPLES
+from tests.analysis.conftest import sample
 
 pytestmark = pytest.mark.spark
 
@@ -24,13 +25,13 @@ pytestmark = pytest.mark.spark
 HELD = (
     "run_id string, sequence long, time_s double, duration_s double, demand int, supply int, "
     "offered_records long, processed_records long, lag_records long, reconfigurations int, "
-    "response_mean_ms double"
+    "response_mean_ms double, skip_first_s double, skip_after_reconfiguration_s double"
 )
 
 
 ADDED = (
     "begin_s", "end_s", "next_offered", "last_response_mean_ms", "change_s", "steady_s", "last_steady_s",
-    "done_s", "finished",
+    "counts_from_s", "done_s", "finished",
 )  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def held_by_hand(spark):
         ("r", 3, 100.0, 100.0, 2, 3, 1500, 1400, 100, 1),
         ("r", 4, 110.0, 100.0, 1, 3, 1500, 1500, 0, 1),
     ]
-    return intervals(spark.createDataFrame([(*row, None) for row in rows], HELD))
+    return intervals(spark.createDataFrame([(*row, None, 0.0, 0.0) for row in rows], HELD))
 
 
 def test_elasticity_by_hand(spark):
@@ -80,7 +81,7 @@ def test_a_backlog_that_outlives_the_samples_is_flagged(spark):
 
 def test_of_samples_at_one_instant_the_last_holds(spark):
     rows = [
-        ("r", place, 50.0 * (place > 0), 100.0, 1, supply, 0, 0, 0, 0, None)
+        ("r", place, 50.0 * (place > 0), 100.0, 1, supply, 0, 0, 0, 0, None, 0.0, 0.0)
         for place, supply in enumerate((1, 5, 2))
     ]
     row = elasticity(intervals(spark.createDataFrame(rows, HELD))).collect()[0]
@@ -168,6 +169,42 @@ def test_all_that_is_allocated_is_paid_for(runs_table, samples_table):
     assert row.instance_time_s == 3 * 40 + 4 * 40 + 2 * 20
     assert row.mean_instances == pytest.approx((2 * 40 + 3 * 30 + 4 * 10 + 2 * 20) / 100)
     assert row.mean_standby == pytest.approx(0.7)
+
+
+def test_an_initial_span_and_what_follows_reconfigurations_may_be_left_out(runs_table, samples_table):
+    """Demand 2. Two run until 40 s, none until 60 s, three until T = 100 s. Without the first 20 s and 30 s
+    from the reconfiguration at 40 s on, 20–40 and 70–100 s are left: 30 of 50 s are one too many."""
+    rows = [
+        sample(0.0, 0, 0, 2) | {"response_mean_ms": 10.0},
+        sample(40.0, 600, 600, 0, 1) | {"response_mean_ms": 500.0},
+        sample(60.0, 900, 600, 3, 1) | {"response_mean_ms": 40.0},
+        sample(100.0, 1500, 1500, 3, 1),
+    ]
+    skips = {"metrics": (20.0, 30.0)}
+    whole, part = (metrics_by_run(samples_table(rows), runs_table(change)).first() for change in ({}, skips))
+    assert (whole.timeshare_u, whole.timeshare_o, whole.downtime_timeshare) == pytest.approx((20, 40, 20))
+    assert (part.timeshare_u, part.timeshare_o, part.downtime_timeshare) == pytest.approx((0, 60, 0))
+    assert part.cost == whole.cost  # sums leave out nothing
+    # 300 records from 20 to 40 s, 450 from 70 to 100 s.
+    assert part.response_mean_ms == pytest.approx((10 * 300 + 40 * 450) / 750)
+
+
+def test_quantiles_of_a_run_weigh_every_record_the_same(runs_table, samples_table):
+    """900 calm records, then 100 slow ones, half of which, 5 % of all, took more than their median. 450 calm
+    ones needed 10 ms, the next 81 up to 14."""
+
+    def at(time_s, offered, times_ms):
+        names = ("response_p50_ms", "response_p95_ms", "response_p99_ms")
+        return sample(float(time_s), offered, offered, 1) | dict(zip(names, times_ms, strict=True))
+
+    calm, slow = (10.0, 30.0, 40.0), (1000.0, 3000.0, 4000.0)
+    rows = [at(0, 0, calm), at(50, 900, slow), at(100, 1000, (None, None, None))]
+    row = metrics_by_run(samples_table(rows), runs_table()).first()
+    assert (row.response_p50_ms, row.response_p95_ms, row.response_p99_ms) == (14.0, 1000.0, 3000.0)
+    steady = metrics_by_run(
+        samples_table([at(0, 0, calm), at(50, 900, calm), at(100, 1000, calm)]), runs_table()
+    )
+    assert steady.select("response_p50_ms", "response_p95_ms", "response_p99_ms").first() == calm
 
 
 def test_without_objective_and_kinds_there_is_nothing_to_miss(runs_table, samples_table):

@@ -23,6 +23,9 @@ FACTS = {
     "duration_s": 100.0, "operator": "map",
     "capacity_per_s": [10.0, 20.0], "n_min": 1, "n_max": 2, "sla_response_s": 0.5, "sla_grace_s": 2.0,
     "kind_shares": {"slow": 0.25}, "variation": {},
+    "operators": [{"name": "map", "capacity_per_s": [10.0, 20.0], "n_min": 1, "n_max": None,
+                   "records_per_input": {"source": 0.5, "clock": 0.0}}],
+    "metrics": {"skip_first_s": 30.0, "skip_after_reconfiguration_s": 60.0},
 }  # fmt: skip
 
 
@@ -97,7 +100,7 @@ def test_every_fact_of_a_run_arrives_through_the_journal(spark, tmp_path):
     journal.close()
     (row,) = read_journals(spark, str(tmp_path)).runs.collect()
     assert sorted(FACTS) == sorted(known.name for known in fields(RunFacts))
-    assert row.asDict() == FACTS | {"run_id": "demo/static/ramp/3", "variation": "{}"}
+    assert row.asDict(recursive=True) == FACTS | {"run_id": "demo/static/ramp/3", "variation": "{}"}
 
 
 def test_every_field_of_a_sample_arrives_through_a_campaign():

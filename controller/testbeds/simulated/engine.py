@@ -342,9 +342,16 @@ class Engine:
                 times_s,
                 self.standby,
                 self.standby + instances,
+                self._entered(step),
             )
             self.taken.append(sample)
         self._sampled_step = steps[-1]
+
+    def _entered(self, step: int) -> dict[str, int]:
+        if len(self._entries) == 1:
+            return {}
+        counts = self._offered[:, min(step, self.last_arrival_step)].tolist()
+        return {self.dag.names[entry]: int(n) for entry, n in zip(self._entries, counts, strict=True)}
 
     def _of_kinds(self, stretch: Stretch, column: int) -> tuple[dict[str, int], dict[str, float]]:
         kinds = self.simulation.kinds
