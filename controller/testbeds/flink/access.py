@@ -47,15 +47,26 @@ def access_to(testbed: str) -> Access:
         folder,
         manifest,
         network,
-        flink=Door(_url(manifest, "flink")),
-        prometheus=Door(_url(manifest, "prometheus"), login=(READER, _secret(folder, "prometheus_reader"))),
+        flink=_flink(manifest),
+        prometheus=Door(
+            f"http://{_address(manifest, 'prometheus')}", login=(READER, _secret(folder, "prometheus_reader"))
+        ),
         kubeconfig=folder / KUBECONFIG,
         kafka=Broker(_address(manifest, "kafka"), passwords),
     )
 
 
-def _url(manifest: Manifest, service: str) -> str:
-    return f"http://{_address(manifest, service)}"
+def _flink(manifest: Manifest) -> Door:
+    """Its REST API opens to the controller's certificate only."""
+    told = manifest.services.get("flink", {})
+    try:
+        return Door(
+            told["url"], ca=_text(told["ca"]), certificate=_text(told["certificate"]), key=_text(told["key"])
+        )
+    except KeyError as error:
+        raise FogscaleError(
+            f"testbed.json does not tell Flink's {error.args[0]}: build the testbed again with this version"
+        ) from None
 
 
 def _address(manifest: Manifest, service: str) -> str:
@@ -69,9 +80,14 @@ def _address(manifest: Manifest, service: str) -> str:
 
 
 def _secret(folder: Path, name: str) -> str:
+    return _text(folder / "secrets" / name).strip()
+
+
+def _text(file: Path | str) -> str:
     try:
-        return (folder / "secrets" / name).read_text().strip()
+        return Path(file).read_text()
     except OSError as error:
         raise FogscaleError(
-            f"cannot read the testbed's secret {name} ({error.strerror}): build it, or be the user who did"
+            f"cannot read the testbed's secret {Path(file).name} ({error.strerror}): build it, "
+            f"or be the user who did"
         ) from None

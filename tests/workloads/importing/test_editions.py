@@ -107,7 +107,13 @@ def test_what_is_no_edition_is_described(tmp_path, content, expected):
         edition_of(path)
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b""), b"\x1f\x8b\x08" + bytes(40)])
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(gzip.compress(b""), id="nothing"),  # named: it holds the time at which it was made
+        pytest.param(b"\x1f\x8b\x08" + bytes(40), id="zeros"),
+    ],
+)
 def test_a_gzip_of_nothing_is_told_apart_from_an_empty_file(tmp_path, content):
     path = tmp_path / "file.gz"
     path.write_bytes(content)
