@@ -65,12 +65,13 @@ def _skipped() -> list[Column]:
 
 
 def _with_counters(samples: DataFrame) -> DataFrame:
-    """Adds what entered by each input (entered), and what ran."""
+    """Adds what entered by each input (entered; null where it is not told of several), and what ran."""
+    only = F.when(F.size("inputs") == 1, F.col("offered_records"))
     return samples.select(
         "*",
         F.transform(
             "inputs",
-            lambda name: F.coalesce(F.try_element_at("entered_records", name), F.col("offered_records")),
+            lambda name: F.coalesce(F.try_element_at("entered_records", name), only),
         ).alias("entered"),
         F.transform("names", lambda name: F.coalesce(F.try_element_at("replicas", name), F.lit(0))).alias(
             "supplies"

@@ -250,7 +250,9 @@ def _behind(experiment: Experiment, name: str) -> str:
     settings = experiment.policies.get(name)
     if settings is None or settings.policy is None or settings.policy == name:
         if name not in registered_policies():
-            raise FogscaleError(unknown("policy", name, {*registered_policies(), *experiment.policies}))
+            raise FogscaleError(
+                unknown("policy", name, {*registered_policies(), *experiment.policies} - {name})
+            )
         return name
     if settings.policy not in registered_policies():
         raise FogscaleError(

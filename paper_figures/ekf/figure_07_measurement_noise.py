@@ -38,7 +38,7 @@ def load(_tables: Path) -> pd.DataFrame:
 
 def readings(ratio: float, noise: Noise, rng: np.random.Generator) -> np.ndarray:
     """A minute of readings, by the simulated testbed's own gauge."""
-    readers = Readers.of(noise, Draws(rng, rng), meters=0, gauges=READINGS)
+    readers = Readers.of(noise, Draws.of(rng, rng), meters=0, gauges=READINGS)
     return np.array([readers.cpu(ratio, factor) for factor in islice(readers.cpu_factor, READINGS)])
 
 

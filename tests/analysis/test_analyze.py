@@ -65,7 +65,7 @@ def test_the_decision_log_tells_what_was_exchanged_inside_a_policy(spark, tmp_pa
     plan = Plan(placed("fog1", "fog2"), reason="more", notes=(asked,))
     for time_s, given, notes in ((0.0, plan, (Note("bare"),)), (60.0, None, (asked,)), (120.0, None, ())):
         journal.append(Step(seen(["fog1"], time_s=time_s), given, 60.0, (), notes=notes))
-    journal.end(True, ())
+    journal.end(True, (), {})
     journal.close()
     tables = read_journals(spark, str(tmp_path))
     rows = decision_log(tables.decisions, tables.receipts).collect()

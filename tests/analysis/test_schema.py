@@ -84,7 +84,7 @@ def test_every_field_of_a_sample_arrives_through_the_journal(spark, tmp_path):
     seen = Observation(0.0, topology, {"map": ("pi1",)}, {"map": ("pi1",)}, {})
     journal = Journal.open(tmp_path / run_folder(FACTS) / JOURNAL, FACTS, topology)
     journal.append(Step(seen, None, 60.0, (sample,)))
-    journal.end(True, [])
+    journal.end(True, [], {})
     journal.close()
     (row,) = read_journals(spark, str(tmp_path)).samples.collect()
     arrived = row.asDict()

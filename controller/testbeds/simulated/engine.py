@@ -292,8 +292,8 @@ class Engine:
             entered = arrived - backlog[self._entries]
             missing = entered @ self.dag.multiplicity - processed
         else:
-            for i, above in enumerate(self.dag.upstream):
-                inflow[i] += sum(w * processed[j] for j, w in zip(above, self.dag.weights[i], strict=True))
+            for i, inputs in enumerate(self.dag.inputs):
+                inflow[i] += sum(weight * processed[j] for j, weight in inputs)
             missing = inflow - processed - backlog
         tolerance = 1e-9 * float(inflow.sum() + 1) + _NOTHING
         assert float(np.abs(missing).max()) <= tolerance, f"records lost or invented: {missing}"
@@ -320,6 +320,7 @@ class Engine:
             return
         replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
         booting = sum(map(len, self._boots_end.values()))
+        several = len(self._entries) > 1
         instances = booting + self.inactive + sum(len(each.nodes) for each in self.layout.replicas)
         for step in steps:
             column = step - stretch.start
@@ -342,14 +343,12 @@ class Engine:
                 times_s,
                 self.standby,
                 self.standby + instances,
-                self._entered(step),
+                self._entered(step) if several else {},
             )
             self.taken.append(sample)
         self._sampled_step = steps[-1]
 
     def _entered(self, step: int) -> dict[str, int]:
-        if len(self._entries) == 1:
-            return {}
         counts = self._offered[:, min(step, self.last_arrival_step)].tolist()
         return {self.dag.names[entry]: int(n) for entry, n in zip(self._entries, counts, strict=True)}
 

@@ -25,10 +25,9 @@ class Dag:
 
     names: tuple[str, ...]
     upstream: tuple[tuple[int, ...], ...]
-    weights: tuple[
-        tuple[float, ...], ...
-    ]  # per upstream: records that come here for each one processed there
-    selectivity: Floats
+    # Per operator: those upstream, each with the records that come here for one that it processes.
+    inputs: tuple[tuple[tuple[int, float], ...], ...]
+    selectivity: tuple[float, ...]
     entries: tuple[int, ...]
     multiplicity: Floats  # [entry, operator]: records an operator sees per external record of the entry
     behind: tuple[NDArray[np.intp], ...]  # per entry: the operators its records reach
@@ -40,9 +39,9 @@ class Dag:
         names = tuple(operator.name for operator in operators)
         index = {name: i for i, name in enumerate(names)}
         upstream = tuple(tuple(index[name] for name in operator.upstream) for operator in operators)
-        selectivity = np.array([operator.selectivity for operator in operators], dtype=float)
-        weights = tuple(
-            tuple(float(selectivity[index[name]]) * share for name, share in operator.inputs)
+        selectivity = tuple(operator.selectivity for operator in operators)
+        inflows = tuple(
+            tuple((index[name], selectivity[index[name]] * share) for name, share in operator.inputs)
             for operator in operators
         )
         entries = tuple(i for i, name in enumerate(names) if name in inputs)
@@ -54,7 +53,7 @@ class Dag:
         sinks = tuple(i for i in range(len(names)) if i not in feeding)
         behind = tuple(np.flatnonzero(row) for row in multiplicity)
         return cls(
-            names, upstream, weights, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks
+            names, upstream, inflows, selectivity, entries, multiplicity, behind, tuple(ancestors), sinks
         )
 
 
@@ -122,9 +121,9 @@ def queued(dag: Dag, capacity: Floats, backlog: Floats, arrivals: Floats) -> Flo
     external = dict(zip(dag.entries, arrivals, strict=True))
     processed = np.empty((len(dag.names), steps))
     waiting = np.empty_like(processed)
-    for i, above in enumerate(dag.upstream):
+    for i in range(len(dag.names)):
         inflow = external.get(i, np.zeros(steps))
-        for j, weight in zip(above, dag.weights[i], strict=True):
+        for j, weight in dag.inputs[i]:
             inflow = inflow + weight * processed[j]
         lengths = queue_lengths(backlog[i], inflow, capacity[i])
         waiting[i] = lengths

@@ -58,9 +58,7 @@ def operator_metrics(
     window_s = (now.step - since.step) * engine.step_s
     offered_per_s = ((now.offered - since.offered) / window_s).tolist()
     throughput_per_s = ((now.processed - since.processed) / window_s).tolist()
-    arrival_per_s = _arrivals(
-        engine.dag, ((now.entered - since.entered) / window_s).tolist(), throughput_per_s
-    )
+    arrival_per_s = _arrivals(engine.dag, since, now, offered_per_s, throughput_per_s, window_s)
     backlog, waits_s = engine.backlog.tolist(), engine.waits_now_s()
     busy = [
         _share(rate_per_s, placed.capacity_per_s)
@@ -74,7 +72,7 @@ def operator_metrics(
     slow_errors = wander.errors(engine.time_s, [each.id for some in serving.values() for each in some])
 
     seen: dict[str, OperatorMetrics] = {}
-    selectivity = engine.dag.selectivity.tolist()
+    selectivity = engine.dag.selectivity
     for i, (name, placed) in enumerate(zip(engine.dag.names, engine.layout.replicas, strict=True)):
         input_off, throughput_seen = next(off), throughput_per_s[i] * next(off)
         offered_seen, arrival_seen = offered_per_s[i] * input_off, arrival_per_s[i] * input_off
@@ -132,7 +130,17 @@ class Draws(NamedTuple):
     changes no other reading."""
 
     readings: Generator
-    times: Generator
+    times: Iterator[float]  # standard normal
+
+    @classmethod
+    def of(cls, readings: Generator, times: Generator) -> Draws:
+        return cls(readings, _in_blocks(times))
+
+
+def _in_blocks(rng: Generator) -> Iterator[float]:
+    """One draw after the other; drawn many at once, which is far cheaper."""
+    while True:
+        yield from rng.standard_normal(256).tolist()
 
 
 class Readers(NamedTuple):
@@ -144,7 +152,8 @@ class Readers(NamedTuple):
     cpu_shift: Iterator[float]
     memory_factor: Iterator[float]
     queue_factor: Iterator[float]
-    time_factor: Iterator[float]
+    times: Iterator[float]
+    relative: float
 
     @classmethod
     def of(cls, noise: Noise, draws: Draws, meters: int, gauges: int) -> Readers:
@@ -161,16 +170,14 @@ class Readers(NamedTuple):
             [spread * error for error in islice(errors, readings)] if spread > 0 else None
             for spread, readings in kinds
         )
-        times = None
-        if noise.relative > 0:
-            times = (noise.relative * draws.times.standard_normal(gauges)).tolist()
         return cls(
             _factors(off),
             _factors(cpu_factor),
             repeat(0.0) if cpu_shift is None else iter(cpu_shift),
             _factors(memory_factor),
             _factors(queue_factor),
-            _factors(times),
+            draws.times,
+            noise.relative,
         )
 
     def cpu(self, ratio: float, factor: float) -> float:
@@ -184,7 +191,9 @@ class Readers(NamedTuple):
         return records * next(self.queue_factor)
 
     def time(self, time_ms: float | None) -> float | None:
-        return None if time_ms is None else time_ms * next(self.time_factor)
+        if time_ms is None or self.relative == 0:
+            return time_ms
+        return time_ms * max(0.0, 1.0 + self.relative * next(self.times))
 
 
 def _factors(errors: list[float] | None) -> Iterator[float]:
@@ -200,14 +209,22 @@ def memory_ratio(memory: Memory | None, busy: float, waiting_records: float) -> 
     return min(1.0, used + memory.per_waiting_record_ratio * waiting_records)
 
 
-def _arrivals(dag: Dag, entered_per_s: list[float], throughput_per_s: list[float]) -> list[float]:
+def _arrivals(
+    dag: Dag,
+    since: Counters,
+    now: Counters,
+    offered_per_s: list[float],
+    throughput_per_s: list[float],
+    window_s: float,
+) -> list[float]:
     """What reached each operator: from outside, and from those upstream."""
-    arrived = [0.0] * len(dag.names)
-    for entry, rate_per_s in zip(dag.entries, entered_per_s, strict=True):
-        arrived[entry] = rate_per_s
-    for i, above in enumerate(dag.upstream):
-        for j, weight in zip(above, dag.weights[i], strict=True):
-            arrived[i] += weight * throughput_per_s[j]
+    arrived = [
+        sum([weight * throughput_per_s[j] for j, weight in inputs]) if inputs else offered_per_s[i]
+        for i, inputs in enumerate(dag.inputs)
+    ]
+    for row, entry in enumerate(dag.entries):
+        if dag.inputs[entry]:  # what enters there comes on top of what those upstream emit
+            arrived[entry] += float(now.entered[row] - since.entered[row]) / window_s
     return arrived
 
 

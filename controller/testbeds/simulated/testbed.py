@@ -86,7 +86,7 @@ class SimulatedTestbed:
         self._whole_topology = topology
         self._topology = topology
         self._noise_rng, self._duration_rng, wander_rng, times_rng = rng.spawn(4)
-        self._draws = Draws(self._noise_rng, times_rng)
+        self._draws = Draws.of(self._noise_rng, times_rng)
         self._wander = Wander(simulation.noise, wander_rng)
         self._engine = Engine(topology, start, inputs, simulation)
         self._names = Names()
