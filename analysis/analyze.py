@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +64,7 @@ def analyze(
         decisions=decisions,
         metrics=metrics,
         published=published,
+        findings=_findings(tables, shown),
         configuration=_configuration(spark, folder, metrics[metrics["run_id"].isin(shown)]),
     )
     return Analysis(report, metrics)
@@ -83,6 +85,13 @@ def _details(tables: Tables, run_ids: list[str]) -> tuple[pd.DataFrame, pd.DataF
     samples = with_demand(only(tables.samples), only(tables.runs)).drop(*MAPS).toPandas()
     decisions = decision_log(only(tables.decisions), only(tables.receipts)).toPandas()
     return samples, decisions
+
+
+def _findings(tables: Tables, run_ids: list[str]) -> dict[str, dict[str, Any]]:
+    """What real testbeds found out besides their samples, by run; nothing where nothing was."""
+    rows = tables.findings.where(F.col("run_id").isin(run_ids)).collect()
+    found = {row.run_id: json.loads(row.findings) for row in rows}
+    return {run_id: each for run_id, each in found.items() if each}
 
 
 def _title(metrics: pd.DataFrame) -> str:

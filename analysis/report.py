@@ -35,6 +35,16 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What a real testbed found out besides its samples."""
+
+    audit: str
+    is_clean: bool
+    rescales: Sequence[Mapping[str, str]]
+    gaps: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """Runs that may be compared: of one experiment and workload."""
 
@@ -48,6 +58,7 @@ class Section:
     figure: str
     shown: Mapping[str, int]  # policy -> the seed drawn
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # by policy
+    findings: Mapping[str, Found]  # by policy; only of real testbeds
     warnings: Sequence[str]
 
 
@@ -59,11 +70,12 @@ def write_report(
     metrics: pd.DataFrame,
     published: Published | None,
     configuration: str,
+    findings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Writes folder/report.html.
 
     samples: those of `with_demand`, at least of the first seed of each policy; decisions: those of
-    `decision_log`; metrics: those of `metrics_by_run`; configuration: text, shown as it is.
+    `decision_log`; metrics: those of `metrics_by_run`; configuration: text, shown as it is; findings: by run.
     """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -72,7 +84,14 @@ def write_report(
         ["experiment", "workload"]
     )
     sections = [
-        _section(f"Experiment {experiment}, workload {workload}", group, samples, decisions, published or {})
+        _section(
+            f"Experiment {experiment}, workload {workload}",
+            group,
+            samples,
+            decisions,
+            published or {},
+            findings or {},
+        )
         for (experiment, workload), group in groups
     ]
     page = environment.get_template("report.html.j2").render(
@@ -85,7 +104,12 @@ def write_report(
 
 
 def _section(
-    heading: str, metrics: pd.DataFrame, samples: pd.DataFrame, decisions: pd.DataFrame, published: Published
+    heading: str,
+    metrics: pd.DataFrame,
+    samples: pd.DataFrame,
+    decisions: pd.DataFrame,
+    published: Published,
+    findings: Mapping[str, Mapping[str, Any]],
 ) -> Section:
     first = metrics.groupby("policy", sort=True).first()
     run_of = {str(policy): str(run_id) for policy, run_id in first["run_id"].items()}
@@ -103,6 +127,9 @@ def _section(
         figure=_figure(samples, run_of),
         shown={policy: int(first.loc[policy, "seed"]) for policy in run_of},  # type: ignore[arg-type]
         logs={policy: _log(decisions, run_id) for policy, run_id in run_of.items()},
+        findings={
+            policy: _found(findings[run_id]) for policy, run_id in run_of.items() if run_id in findings
+        },
         warnings=list(_warnings(metrics)),
     )
 
@@ -223,6 +250,47 @@ def _outcome(row: Any) -> str:
     if row.downtime_s and not isnan(row.downtime_s):
         text += f", down for {row.downtime_s:g} s"
     return f"{text}: {row.message}" if row.message else text
+
+
+def _found(findings: Mapping[str, Any]) -> Found:
+    audit = findings.get("audit")
+    return Found(
+        audit=_audit(audit),
+        is_clean=bool(audit and audit["clean"]),
+        rescales=[_rescale(each) for each in findings.get("rescales", ())],
+        gaps=[
+            f"{_clock(gap['at_s'])}, {gap['seconds']:.0f} s: nobody watched, so they are left out"
+            for gap in findings.get("gaps", ())
+        ],
+    )
+
+
+def _audit(audit: Mapping[str, Any] | None) -> str:
+    if audit is None:
+        return "The run ended before its records could be counted."
+    text = f"{audit['produced']:,} records produced, {audit['lost']:,} lost, {audit['doubled']:,} doubled"
+    if audit["unexpected"]:
+        text += f", {audit['unexpected']:,} that nobody sent"
+    return text + ("." if audit["drained"] else "; the backlog outlived the time for it.")
+
+
+def _rescale(rescale: Mapping[str, Any]) -> dict[str, str]:
+    """Both downtimes: the longest time without a processed record, and without one that was committed."""
+    before, wanted = rescale["before"], rescale["wanted"]
+    changes = [
+        f"{name} {len(before[name])} → {len(nodes)}"
+        for name, nodes in wanted.items()
+        if nodes != before[name]
+    ]
+    committed_s = rescale["commit_silent_s"]
+    return {
+        "time": _clock(rescale["requested_s"]),
+        "change": ", ".join(changes) or "no change",
+        "style": rescale["style"],
+        "outcome": rescale["outcome"],
+        "silent": f"{rescale['silent_s']:.1f} s",
+        "committed": "–" if committed_s is None else f"{committed_s:.1f} s",
+    }
 
 
 def _clock(time_s: float) -> str:

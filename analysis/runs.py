@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField, StructType
 
-from analysis.schema import DECISIONS, RECEIPTS, RUNS, SAMPLES, check, columns_of
+from analysis.schema import DECISIONS, FINDINGS, RECEIPTS, RUNS, SAMPLES, check, columns_of
 from controller.model import Plan, Receipt, Sample
 from controller.recording import FORMAT_VERSION, JOURNAL, NAMED_BY, OLDER_NAMES, RunFacts
 from fogscale.errors import FogscaleError
@@ -18,15 +18,17 @@ MAX_SAMPLES_PER_LINE = 1_000_000  # sequence = line * this + place in the line, 
 
 
 class Tables(NamedTuple):
-    """What is known of a set of runs; one row per run, sample, decision and receipt."""
+    """What is known of a set of runs; one row per run, sample, decision, receipt, and run with findings."""
 
     runs: DataFrame
     samples: DataFrame
     decisions: DataFrame
     receipts: DataFrame
+    findings: DataFrame
 
 
-_SCHEMAS = Tables(RUNS, SAMPLES, DECISIONS, RECEIPTS)  # type: ignore[arg-type]  # same names, one thing each
+# Of the same names: what each table is checked against.
+_SCHEMAS = dict(zip(Tables._fields, (RUNS, SAMPLES, DECISIONS, RECEIPTS, FINDINGS), strict=True))
 
 
 def _pick(schema: StructType, *names: str) -> StructType:
@@ -54,6 +56,7 @@ _LINE = StructType(
         DECISIONS["notes"],
         StructField("samples", ArrayType(columns_of(Sample))),
         StructField("finished", BooleanType()),
+        FINDINGS["findings"],
         StructField(_CORRUPT, StringType()),
     ]
 )
@@ -145,17 +148,21 @@ def _tables(lines: DataFrame) -> Tables:
     starts = lines.where((F.col("kind") == "start") & (F.col("line") == 1))
     names = starts.select("file", _run_id("run.").alias("run_id"))
     steps = lines.where(F.col("kind") == "step")
+    ends = lines.where((F.col("kind") == "end") & F.col("findings").isNotNull())
     run_of_line = {"on": "file", "how": "inner"}
     return Tables(
         runs=_checked("runs", starts.select(_run_id("run.").alias("run_id"), "run.*")),
         samples=_checked("samples", _samples(lines).join(F.broadcast(names), **run_of_line)),
         decisions=_checked("decisions", _decisions(steps).join(F.broadcast(names), **run_of_line)),
         receipts=_checked("receipts", _receipts(steps).join(F.broadcast(names), **run_of_line)),
+        findings=_checked(
+            "findings", ends.select("file", "findings").join(F.broadcast(names), **run_of_line)
+        ),
     )
 
 
 def _checked(name: str, table: DataFrame) -> DataFrame:
-    return check(table, getattr(_SCHEMAS, name), f"table {name}")
+    return check(table, _SCHEMAS[name], f"table {name}")
 
 
 def _samples(lines: DataFrame) -> DataFrame:
@@ -207,7 +214,7 @@ def _read_table(spark: SparkSession, folder: str, name: str) -> DataFrame:
         table = spark.read.parquet(f"{folder}/{name}")
     except AnalysisException as error:
         if error.getCondition() == "UNABLE_TO_INFER_SCHEMA":  # written, but without a row: nothing happened
-            return spark.createDataFrame([], getattr(_SCHEMAS, name))
+            return spark.createDataFrame([], _SCHEMAS[name])
         if error.getCondition() == "PATH_NOT_FOUND":
             raise FogscaleError(f"no table {name} in {folder}: run fogscale analyze first") from None
         raise

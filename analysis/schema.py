@@ -101,6 +101,8 @@ RECEIPTS = _table(
     _table({"placement": Placement, "reason": str}),  # of the plan
 )
 
+FINDINGS = _table({**_RUN, "findings": Any})  # of a real testbed at the end of a run: audit, downtimes, gaps
+
 
 def check(table: DataFrame, schema: StructType, name: str = "table") -> DataFrame:
     """The declared columns of a table, in order; an error names all that are missing or of another type."""

@@ -14,6 +14,16 @@ from analysis.schema import RUNS, SAMPLES
 from controller.recording import run_id
 
 Frames = Callable[..., DataFrame]
+AUDIT = {
+    "run": "1",
+    "produced": 1500,
+    "found": 1500,
+    "lost": 0,
+    "doubled": 0,
+    "unexpected": 0,
+    "drained": True,
+    "clean": True,
+}
 
 
 def facts(**changes: Any) -> dict[str, Any]:
@@ -114,6 +124,7 @@ def journal_lines() -> Callable[..., list[str]]:
             step(60.0, [sample(40, 600, 600, 0, 1), sample(60, 900, 600, 3, 1)], receipts=[RECEIPT]),
             {
                 "kind": "end",
+                "findings": {"audit": AUDIT},
                 "finished": True,
                 "samples": [sample(100, 1500, 1400, 3, 1), sample(110, 1500, 1500, 3, 1)],
             },

@@ -156,3 +156,45 @@ def test_workloads_are_not_mixed(tmp_path):
     assert text.count("<svg") == 2
     assert "workload taxi" in text
     assert "workload worldcup98" in text
+
+
+FINDINGS = {
+    "audit": {
+        "run": "r", "produced": 27758, "found": 27758, "lost": 0, "doubled": 0, "unexpected": 0,
+        "drained": True, "clean": True,
+    },
+    "rescales": [{
+        "requested_s": 61.0, "finished_s": 70.0, "style": "in_place", "outcome": "done", "message": "",
+        "before": {"map": ["fog1"]}, "wanted": {"map": ["fog1", "fog2"]}, "silent_s": 3.81,
+        "commit_silent_s": None,
+    }],
+    "gaps": [{"at_s": 120.0, "seconds": 33.0}],
+}  # fmt: skip
+
+
+def found_page(tmp_path, findings):
+    frame = metrics()
+    by_run = {frame["run_id"].iloc[0]: findings}
+    path = write_report(tmp_path, "t", samples(frame), decisions(frame), frame, None, "", by_run)
+    Balanced().feed(path.read_text())
+    return path.read_text()
+
+
+def test_a_real_run_shows_its_audit_its_downtimes_and_its_gaps(tmp_path):
+    shown = found_page(tmp_path, FINDINGS)
+
+    assert "27,758 records produced, 0 lost, 0 doubled." in shown
+    assert re.search(r"0:01:01.*map 1 → 2.*in_place.*done.*3\.8 s.*–", shown)
+    assert "0:02:00, 33 s" in shown
+
+
+def test_a_loss_is_no_good_news(tmp_path):
+    audit = FINDINGS["audit"] | {"lost": 3, "unexpected": 1, "clean": False, "drained": False}
+
+    shown = found_page(tmp_path, FINDINGS | {"audit": audit})
+
+    assert '<p class="worse">27,758 records produced, 3 lost, 0 doubled, 1 that nobody sent;' in shown
+
+
+def test_a_simulated_run_has_no_audit(tmp_path):
+    assert "Nothing lost" not in page(tmp_path, metrics())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -22,7 +23,7 @@ def results(tmp_path):
     return str(tmp_path / "results")
 
 
-def test_a_journal_becomes_four_tables(spark, results, journal_lines, write_journal):
+def test_a_journal_becomes_tables(spark, results, journal_lines, write_journal):
     write_journal("\n".join(journal_lines()) + "\n")
     tables = read_journals(spark, results)
 
@@ -39,6 +40,9 @@ def test_a_journal_becomes_four_tables(spark, results, journal_lines, write_jour
     assert (first.lag_records, second.placement) == (7.0, None)
     (receipt,) = tables.receipts.collect()
     assert (receipt.outcome, receipt.downtime_s, len(receipt.placement["map"])) == ("done", 60.0, 3)
+    (findings,) = tables.findings.collect()
+    assert findings.run_id == RUN_ID
+    assert json.loads(findings.findings)["audit"]["produced"] == 1500
 
 
 def test_tables_come_back_from_parquet_as_they_were(spark, results, tmp_path, journal_lines, write_journal):
