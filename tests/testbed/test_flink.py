@@ -143,10 +143,11 @@ def test_an_image_is_pulled_ahead_unless_it_is_there_or_it_is_said_why_not(fog: 
     assert "fog1 cannot pull fogscale.invalid/none:1 (" in " ".join(done.stdout.split())
 
 
-def test_reporters_speak_prometheus_on_their_nodes(fog: Fog) -> None:
+def test_reporters_speak_to_the_node_of_prometheus_and_to_no_other(fog: Fog) -> None:
     for node in ("server1", "services1"):
         url = f"http://{fog.manifest.addresses[node]}:9249/metrics"
-        assert "flink_" in fog.enter("curl", "--silent", "--max-time", "10", url).stdout
+        assert "flink_" in fog.ask("services1", f"curl --silent --max-time 10 {url}")
+        assert fog.enter("curl", "--silent", "--max-time", "3", url).returncode != 0
 
 
 def test_a_second_apply_leaves_the_number_of_replicas_to_the_controller(fog: Fog) -> None:
