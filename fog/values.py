@@ -21,6 +21,8 @@ MOST_CPUS, MOST_MEMORY_MB = 4096.0, 1 << 24
 
 
 def node_name(value: str) -> str:
+    if value == "control":
+        raise _refusal("node 'control': the machine's own end of the network is called so: use another name")
     return _matching(_NODE, value, f"node '{value}'",
                      "use at most 12 small letters, digits and dashes, beginning with a letter")  # fmt: skip
 

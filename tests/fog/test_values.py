@@ -48,7 +48,8 @@ def test_what_inventories_say_passes_and_is_one_word_for_a_shell(check: str, val
 @pytest.mark.parametrize(
     ("check", "value"),
     [
-        ("node_name", "Fog1"), ("node_name", "fog_1"), ("node_name", "x" * 13), ("interface_name", "x" * 16),
+        ("node_name", "Fog1"), ("node_name", "fog_1"), ("node_name", "x" * 13), ("node_name", "control"),
+        ("interface_name", "x" * 16),
         ("address", "pi1.local"), ("address", "1.2.3"), ("address", "::1"), ("network", "10.77.0.1/24"),
         ("broker", "broker"), ("broker", "broker:0"), ("broker", "broker:٣"), ("port", "0"),
         ("port", "65536"), ("port", "http"),

@@ -48,7 +48,8 @@ def of_the_unit(node: str, *kinds: str) -> list[str]:
     found = []
     for kind in kinds:
         for command in re.findall(rf"^{kind}=(.*)$", UNIT.read_text(), re.MULTILINE):
-            words = command.replace("{{ fog_network_interface }}", "eth0").replace("/sbin/tc", "tc")
+            words = command.replace("{{ fog_network_interface | interface_name }}", "eth0")
+            words = words.replace("/sbin/tc", "tc")
             words = words.replace("/etc/fogscale/network/", f"/{node}/")
             may_fail = " 2> /dev/null || true" if words.startswith("-") else ""
             found.append(f"ip netns exec {node} {words.removeprefix('-')}{may_fail}")

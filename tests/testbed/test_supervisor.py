@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -77,19 +78,29 @@ def test_nodes_come_go_and_return_one_by_one(base: Path, rootfs: Path) -> None:
     assert left_after(base, before) == {}
 
 
-def test_a_first_attempt_that_failed_half_way_is_made_good_by_the_next(base: Path, rootfs: Path) -> None:
-    """The name of one cable is too long for the kernel, after others are laid."""
+def test_a_first_attempt_that_failed_half_way_is_made_good_by_the_next(
+    base: Path, rootfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel refuses one cable, after others are laid: its name is made too long on the way."""
+    ip, real = tmp_path / "ip", f'{shutil.which("ip")} "$@"'
+    ip.write_text(
+        f"""#!/bin/sh
+for last; do :; done
+[ "$last" = - ] || exec {real}
+sed s/p-refused/p-refused-by-kernel/ | {real}
+"""
+    )
+    ip.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     state, before = State(base / "t"), traces(base)
-    too_long = EmulatedNode("averylongname1", "10.99.0.9", 1.0, 256)
+    refused = EmulatedNode("refused", "10.99.0.9", 1.0, 256)
     try:
         for _ in range(2):
-            with pytest.raises(
-                FogscaleError, match=r"'ip link add p-averylongname1 .*' failed: .*: mend that"
-            ):
-                bring_up(definition(rootfs, ONE, too_long), state)
+            with pytest.raises(FogscaleError, match=r"'ip link add p-refused .*' failed: .*: mend that"):
+                bring_up(definition(rootfs, ONE, refused), state)
         assert bring_up(definition(rootfs, ONE), state).started == ("a",)
-        with pytest.raises(FogscaleError, match="p-averylongname1"):
-            bring_up(definition(rootfs, ONE, too_long), state)  # also where others run already
+        with pytest.raises(FogscaleError, match="p-refused"):
+            bring_up(definition(rootfs, ONE, refused), state)  # also where others run already
         assert bring_up(definition(rootfs, ONE, TWO), state).started == ("b",)
     finally:
         take_down(state)
