@@ -15,7 +15,14 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from controller.experiment import Experiment, Parameter, PolicySettings, Scenario, WorkloadSettings
+from controller.experiment import (
+    Experiment,
+    MetricsSettings,
+    Parameter,
+    PolicySettings,
+    Scenario,
+    WorkloadSettings,
+)
 from controller.testbeds.flink.settings import FlinkSettings
 from controller.testbeds.simulated.capacity import Linear, PowerLatency, Table, UniversalScalability
 from controller.testbeds.simulated.faults import (
@@ -36,6 +43,7 @@ MODELS: dict[str, tuple[type[Settings], ...]] = {
     "topology.operators": (OperatorSettings,),
     "topology.rtt_ms": (RttSettings,),
     "workload": (WorkloadSettings,),
+    "metrics": (MetricsSettings,),
     "policies.*": (PolicySettings,),
     "scenarios.*": (Scenario,),
     "parameters": (Parameter,),

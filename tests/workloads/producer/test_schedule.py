@@ -27,14 +27,9 @@ def schedule(counts, **settings):
 
 def test_the_real_load_is_the_simulated_one_second_by_second():
     (run,) = experiments.runs_of(experiments.load(default_experiment()), ["static"], [7], None)
-    (simulated,) = prepare(run).inputs.values()
+    (simulated,) = prepare(run).setup.inputs.values()
     workload = load(run.workload.name, **run.workload.parameters)
-    usual = workload.replay
-    pace = ReplaySettings(
-        run.workload.speed or usual.speed,
-        run.workload.copies or usual.copies,
-        run.workload.scale or usual.scale,
-    )
+    pace = run.workload.replay(workload.replay)
     (task,) = job_of(workload, pace, Counted(), "rides", run="r", seed=7).tasks
     np.testing.assert_array_equal(task.schedule.wanted_per_s(), simulated)
 
