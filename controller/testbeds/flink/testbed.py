@@ -36,6 +36,7 @@ from fogscale.errors import FogscaleError
 from workloads.jobs import catalog
 
 NAP_S = 0.2
+LAST_SAMPLE_WITHIN_S = 15.0  # it asks the broker and Flink
 CATCH_UP_WITHIN_S = 60.0
 
 
@@ -332,6 +333,7 @@ class FlinkTestbed:
         is_drained = self._ledger.committed >= len(numbers)
         if not is_drained and time.monotonic() - self._sent_at_s < self._settings.drain_limit_s:
             return
+        self._watch.sample_now(LAST_SAMPLE_WITHIN_S)
         access = self._connection.access.kafka.access(PRODUCER)
         self._audit = audited(access, OUTPUT, self._run, numbers, is_drained)
 

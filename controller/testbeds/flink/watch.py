@@ -46,6 +46,8 @@ class Watch:
     _samples: list[Sample] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _done: threading.Event = field(default_factory=threading.Event)
+    _wanted_now: threading.Event = field(default_factory=threading.Event)
+    _taken_now: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -58,6 +60,12 @@ class Watch:
             self._thread.join()
         for each in (self.input, self.output, self.committed):
             each.close()
+
+    def sample_now(self, patience_s: float) -> None:
+        """One more, between those at the interval: the end of a run belongs to it."""
+        self._taken_now.clear()
+        self._wanted_now.set()
+        self._taken_now.wait(patience_s)
 
     def take(self) -> list[Sample]:
         with self._lock:
@@ -76,10 +84,15 @@ class Watch:
         while not self._done.is_set():
             try:
                 self._read()
-                if self.now_s() >= next_s:
+                is_due, is_wanted = self.now_s() >= next_s, self._wanted_now.is_set()
+                if is_due:
                     next_s = max(next_s + self.interval_s, self.now_s())
+                if is_due or is_wanted:
                     self._sample()
                     self.chores()
+                if is_wanted:
+                    self._wanted_now.clear()
+                    self._taken_now.set()
             except UnreachableError:
                 continue  # a service is away for a while: the next sample tells of it
             except Exception as error:  # shown by the main thread, which would wait in vain otherwise
