@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -29,8 +30,15 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 def fake_simulate(document: str) -> tuple[dict[str, Any], list[Sample]]:
-    """100 s with `replicas` running throughout; "log" is a file in which each simulation leaves a line."""
+    """100 s with `replicas` running throughout; "log" is a file in which each simulation leaves a line. With
+    "fail_after", a folder and a number, it fails once so many files of rows lie there."""
     run = json.loads(document)
+    if "fail_after" in run:
+        folder, files = run["fail_after"]
+        deadline_s = time.monotonic() + 60
+        while len(list(Path(folder).glob("*.parquet"))) < files and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        raise ValueError("the engine ran\nout of steam")
     if run.get("fail"):
         raise ValueError("the engine ran\nout of steam")
     if "log" in run:
