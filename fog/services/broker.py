@@ -21,17 +21,24 @@ ANSWER_WITHIN_S = 10.0
 class Broker:
     bootstrap: str
     passwords: Mapping[str, str] = field(repr=False)  # user → password
+    ca: str = ""  # file with the certificate to trust; empty: the broker speaks no TLS
 
     def access(self, user: str, password: str | None = None) -> dict[str, Any]:
         """Settings of a client that comes as `user`."""
         return {
             "bootstrap.servers": self.bootstrap,
-            "security.protocol": "SASL_PLAINTEXT",
+            **self.transport("SASL_"),
             "sasl.mechanism": MECHANISM,
             "sasl.username": user,
             "sasl.password": self.passwords[user] if password is None else password,
             "log_level": 0,
         }
+
+    def transport(self, sasl: str = "") -> dict[str, str]:
+        """How it is spoken to, whoever comes."""
+        if not self.ca:
+            return {"security.protocol": f"{sasl}PLAINTEXT"}
+        return {"security.protocol": f"{sasl}SSL", "ssl.ca.location": self.ca}
 
     def client(self, access: Mapping[str, Any]) -> Any:
         return _library().AdminClient(dict(access))
@@ -246,9 +253,11 @@ def receive(access: Mapping[str, Any], topic: str) -> bytes | None:
 
 def _open_doors(broker: Broker) -> list[str]:
     strangers: dict[str, dict[str, Any]] = {
-        "without a name": {"bootstrap.servers": broker.bootstrap, "log_level": 0},
+        "without a name": {"bootstrap.servers": broker.bootstrap, **broker.transport(), "log_level": 0},
         "with a wrong password": broker.access(FLINK, password=uuid.uuid4().hex),
     }
+    if broker.ca:
+        strangers["without TLS"] = {**broker.access(FLINK), "security.protocol": "SASL_PLAINTEXT"}
     words = {
         "let in": "Kafka lets a stranger in {}: run site.yml again",
         "no answer": "Kafka neither lets a stranger in {} nor turns it away: try again",

@@ -34,6 +34,7 @@ class ObjectStore:
     bucket: str
     root: Key
     flink: Key
+    ca: str = ""  # file with the certificate to trust; empty: it speaks no TLS
 
     def client(self, key: Key | None) -> Minio:
         """None: nobody."""
@@ -43,9 +44,9 @@ class ObjectStore:
             self.endpoint,
             access_key=None if key is None else key.access,
             secret_key=None if key is None else key.secret,
-            secure=False,
+            secure=bool(self.ca),
             region="us-east-1",
-            http_client=_impatient(),
+            http_client=_impatient(self.ca),
         )
 
     def admin(self) -> MinioAdmin:
@@ -53,14 +54,21 @@ class ObjectStore:
         from minio.minioadmin import MinioAdmin
 
         root = StaticProvider(self.root.access, self.root.secret)
-        return MinioAdmin(endpoint=self.endpoint, credentials=root, secure=False, http_client=_impatient())
+        return MinioAdmin(
+            endpoint=self.endpoint,
+            credentials=root,
+            secure=bool(self.ca),
+            http_client=_impatient(self.ca),
+        )
 
 
-def _impatient() -> PoolManager:
+def _impatient(ca: str) -> PoolManager:
     """The library's own client retries for minutes."""
     from urllib3 import PoolManager, Retry, Timeout
 
-    return PoolManager(timeout=Timeout(ANSWER_WITHIN_S), retries=Retry(0))
+    return PoolManager(
+        timeout=Timeout(ANSWER_WITHIN_S), retries=Retry(0), cert_reqs="CERT_REQUIRED", ca_certs=ca or None
+    )
 
 
 def policy(bucket: str) -> dict[str, Any]:

@@ -220,6 +220,22 @@ def ensure_keystore(folder: Path, name: str, password: str) -> bool:
     return True
 
 
+def ensure_truststore(folder: Path) -> bool:
+    """For Java: whom to trust and nothing else, in base64 (`ca.p12.b64`). The authority is no secret, so
+    there is no password. Such a file is never the same twice, so it is made anew only with the authority.
+    True if that was so."""
+    authority = _authority(folder)
+    file, seen = folder / f"{AUTHORITY}.p12.b64", folder / f"{AUTHORITY}.p12.made-of"
+    stamp = authority.fingerprint(hashes.SHA256()).hex()
+    if file.exists() and seen.exists() and seen.read_text() == stamp:
+        return False
+    trusted = [pkcs12.PKCS12Certificate(authority, b"ca")]
+    store = pkcs12.serialize_java_truststore(trusted, serialization.NoEncryption())
+    _write(file, base64.b64encode(store))
+    _write(seen, stamp.encode())  # last: whatever is cut off before is made again
+    return True
+
+
 def kubeconfig(folder: Path, name: str, server: str) -> str:
     """For whoever holds the certificate `name`; JSON is YAML."""
 

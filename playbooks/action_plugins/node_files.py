@@ -3,6 +3,7 @@ the question takes a fifth of the module's time."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import pwd
@@ -16,7 +17,11 @@ from ansible.plugins.action import ActionBase
 def whole(value: str | Mapping[str, Any], owner: str) -> dict[str, str]:
     """With what a file is unless something else is said; a plain text stands for its content alone."""
     given = {"content": value} if isinstance(value, str) else value
-    return {"mode": "0644", "owner": owner, "validate": "", **given}
+    return {"mode": "0644", "owner": owner, "validate": "", "base64": "", **given}
+
+
+def data(file: Mapping[str, str]) -> bytes:
+    return base64.b64decode(file["base64"]) if file["base64"] else file["content"].encode()
 
 
 def question(files: Mapping[str, Any], absent: Sequence[str]) -> str:
@@ -29,7 +34,7 @@ def question(files: Mapping[str, Any], absent: Sequence[str]) -> str:
 
 def answer(files: Mapping[str, Mapping[str, str]]) -> set[str]:
     """The lines that a node prints where every file is as wanted."""
-    sums = {f"{hashlib.sha256(file['content'].encode()).hexdigest()}  {path}" for path, file in files.items()}
+    sums = {f"{hashlib.sha256(data(file)).hexdigest()}  {path}" for path, file in files.items()}
     return sums | {f"{int(file['mode'], 8):o} {file['owner']} {path}" for path, file in files.items()}
 
 

@@ -19,6 +19,7 @@ options:
     required: true
     description: 'name, user, hosts and client (whether it opens doors of others, true by default) of each.'
   keystores: {type: list, elements: str, default: [], description: Names of those that Java is to read.}
+  truststore: {type: bool, default: false, description: Whether Java is also to know whom to trust.}
   password: {type: str, default: '', description: Of the keystores.}
 author: [fogscale]
 """
@@ -30,6 +31,7 @@ def main() -> None:
             "folder": {"type": "path", "required": True},
             "certificates": {"type": "list", "elements": "dict", "required": True},
             "keystores": {"type": "list", "elements": "str", "default": [], "no_log": False},
+            "truststore": {"type": "bool", "default": False},
             "password": {"type": "str", "default": "", "no_log": True},
         },
     )
@@ -38,7 +40,7 @@ def main() -> None:
 
 
 def run(module: AnsibleModule) -> None:
-    from fog.services.pki import Certificate, ensure, ensure_keystore
+    from fog.services.pki import Certificate, ensure, ensure_keystore, ensure_truststore
 
     given = module.params
     folder = Path(given["folder"])
@@ -50,6 +52,8 @@ def run(module: AnsibleModule) -> None:
     ]
     made = ensure(folder, wanted, tokens=False)
     made += [f"{name}.p12" for name in given["keystores"] if ensure_keystore(folder, name, given["password"])]
+    if given["truststore"] and ensure_truststore(folder):
+        made.append("ca.p12")
     module.exit_json(changed=bool(made), made=made)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 from pathlib import Path
@@ -19,17 +20,21 @@ options:
     type: dict
     required: true
     description: >-
-      Path to content, or to {content, mode, owner, validate}. The last is a command that must accept the new
-      file (%s) before it takes the place of the old one.
+      Path to content, or to {content, base64, mode, owner, validate}; base64 is the content of a file that is
+      no text, validate a command that must accept the new file (%s) before it takes the place of the old one.
   absent: {type: list, elements: path, default: [], description: Files that must not be there.}
 author: [fogscale]
 """
 
 
+def data(wanted: dict[str, str]) -> bytes:
+    return base64.b64decode(wanted["base64"]) if wanted["base64"] else wanted["content"].encode()
+
+
 def is_as_wanted(path: Path, wanted: dict[str, str]) -> bool:
     try:
         return (
-            path.read_bytes() == wanted["content"].encode()
+            path.read_bytes() == data(wanted)
             and path.stat().st_mode & 0o7777 == int(wanted["mode"], 8)
             and path.owner() == wanted["owner"]
         )
@@ -43,7 +48,7 @@ def write(module: AnsibleModule, path: Path, wanted: dict[str, str]) -> None:
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(wanted["content"].encode())
+        file.write(data(wanted))
     if wanted["validate"]:
         refuse_unless_valid(module, path, draft, wanted["validate"])
     if draft.owner() != wanted["owner"]:

@@ -56,6 +56,16 @@ def test_a_file_that_differs_in_any_way_is_noticed(tmp_path: Path) -> None:
     assert not as_wanted(files, [])
 
 
+def test_a_file_that_is_no_text_is_compared_by_its_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "keystore"
+    files = {str(file): {"base64": "/wD+", "mode": "0600"}}
+    file.write_bytes(b"\xff\x00\xfe")
+    file.chmod(0o600)
+    assert as_wanted(files, [])
+    file.write_bytes(b"\xff\x00\xff")
+    assert not as_wanted(files, [])
+
+
 FINE = {"ActiveState": "active", "SubState": "running", "UnitFileState": "enabled", "NeedDaemonReload": "no"}
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import ssl
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -37,4 +38,9 @@ class Handler(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     address = (os.environ["GF_SERVER_HTTP_ADDR"], int(os.environ["GF_SERVER_HTTP_PORT"]))
-    HTTPServer(address, Handler).serve_forever()
+    server = HTTPServer(address, Handler)
+    if os.environ.get("GF_SERVER_PROTOCOL") == "https":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(os.environ["GF_SERVER_CERT_FILE"], os.environ["GF_SERVER_CERT_KEY"])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.serve_forever()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -40,15 +41,21 @@ def secret(fog: Fog, name: str) -> str:
     return (fog.state.folder / "secrets" / name).read_text().strip()
 
 
+def ca(fog: Fog, service: str) -> str:
+    """The file with the certificate to trust; empty where the service speaks no TLS."""
+    return str(fog.manifest.services[service]["ca"])
+
+
 def broker(fog: Fog) -> Broker:
     bootstrap = f"{fog.manifest.addresses['services1']}:9092"
-    return Broker(bootstrap, {user: secret(fog, f"kafka_{user}") for user in USERS})
+    return Broker(bootstrap, {user: secret(fog, f"kafka_{user}") for user in USERS}, ca(fog, "kafka"))
 
 
 def object_store(fog: Fog) -> ObjectStore:
     root = Key(secret(fog, "minio_root_access"), secret(fog, "minio_root_secret"))
     flink = Key(secret(fog, "minio_flink_access"), secret(fog, "minio_flink_secret"))
-    return ObjectStore(f"{fog.manifest.addresses['services1']}:9000", "fogscale", root, flink)
+    address = f"{fog.manifest.addresses['services1']}:9000"
+    return ObjectStore(address, "fogscale", root, flink, ca(fog, "minio"))
 
 
 def get(fog: Fog, node: str, port: int, path: str, login: tuple[str, str] | None = None) -> tuple[int, str]:
@@ -56,6 +63,9 @@ def get(fog: Fog, node: str, port: int, path: str, login: tuple[str, str] | None
     address = fog.manifest.addresses[node]
     connection = HTTPConnection(address, port)
     connection.sock = namespaces.connect(fog.state.network(), address, port)
+    if authority := ca(fog, "prometheus"):
+        context = ssl.create_default_context(cafile=authority)
+        connection.sock = context.wrap_socket(connection.sock, server_hostname=address)
     words = "" if login is None else base64.b64encode(":".join(login).encode()).decode()
     connection.request("GET", path, headers={"Authorization": f"Basic {words}"} if login else {})
     answer = connection.getresponse()

@@ -162,9 +162,12 @@ def test_rules_for_a_rescaled_job_by_hand(fog: Fog) -> None:
     ("node", "port", "user", "name"),
     [
         pytest.param("services1", 9090, READER, "prometheus_reader", id="Prometheus"),
-        pytest.param("services1", 9404, SCRAPER, "prometheus_scrape", id="Kafka's metrics"),
-        *(pytest.param(node, 9100, SCRAPER, "prometheus_scrape", id=f"exporter of {node}") for node in NODES),
-        pytest.param("fog1", 9101, SCRAPER, "prometheus_scrape", id="limits of fog1"),
+        pytest.param("services1", 9404, SCRAPER, "prometheus_scrape_services1", id="Kafka's metrics"),
+        *(
+            pytest.param(node, 9100, SCRAPER, f"prometheus_scrape_{node}", id=f"exporter of {node}")
+            for node in NODES
+        ),
+        pytest.param("fog1", 9101, SCRAPER, "prometheus_scrape_fog1", id="limits of fog1"),
     ],
 )
 def test_strangers_are_refused(fog: Fog, node: str, port: int, user: str, name: str) -> None:

@@ -48,11 +48,9 @@ def access_to(testbed: str) -> Access:
         manifest,
         network,
         flink=_flink(manifest),
-        prometheus=Door(
-            f"http://{_address(manifest, 'prometheus')}", login=(READER, _secret(folder, "prometheus_reader"))
-        ),
+        prometheus=_prometheus(manifest, _secret(folder, "prometheus_reader")),
         kubeconfig=folder / KUBECONFIG,
-        kafka=Broker(_address(manifest, "kafka"), passwords),
+        kafka=Broker(_address(manifest, "kafka"), passwords, _ca(manifest, "kafka")),
     )
 
 
@@ -67,6 +65,18 @@ def _flink(manifest: Manifest) -> Door:
         raise FogscaleError(
             f"testbed.json does not tell Flink's {error.args[0]}: build the testbed again with this version"
         ) from None
+
+
+def _prometheus(manifest: Manifest, password: str) -> Door:
+    address, ca = _address(manifest, "prometheus"), _ca(manifest, "prometheus")
+    if not ca:
+        return Door(f"http://{address}", login=(READER, password))
+    return Door(f"https://{address}", ca=_text(ca), login=(READER, password))
+
+
+def _ca(manifest: Manifest, service: str) -> str:
+    """The file with the certificate to trust; empty where the service speaks no TLS."""
+    return str(manifest.services.get(service, {}).get("ca", ""))
 
 
 def _address(manifest: Manifest, service: str) -> str:

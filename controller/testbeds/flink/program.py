@@ -10,7 +10,7 @@ from controller.testbeds.flink.job import Counts, Program
 from controller.testbeds.flink.settings import FlinkSettings
 from fog.artifacts.store import store
 from fog.folders import cache_folder, checkout
-from fog.services.broker import FLINK
+from fog.services.broker import FLINK, Broker
 from workloads.jobs.catalog import catalog, find, program_arguments
 
 INPUT, OUTPUT = "input", "output"
@@ -32,6 +32,7 @@ def program_for(access: Access, settings: FlinkSettings, run: str) -> Program:
         "from": "committed",
         "kafka-user": FLINK,
         "kafka-password": access.kafka.passwords[FLINK],
+        **tls_of(access.kafka),
         **job.settings,
         **settings.job_settings,
     }
@@ -42,6 +43,17 @@ def program_for(access: Access, settings: FlinkSettings, run: str) -> Program:
 
     vertices = {operator.name: operator.vertex for operator in job.operators}
     return Program(_jar(), job.entry_class, arguments, vertices)
+
+
+def tls_of(kafka: Broker) -> dict[str, str]:
+    """What a job is told of the broker's TLS: whom to trust, as text, since pods see no file of ours."""
+    if not kafka.ca:
+        return {}
+    return {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.certificates": Path(kafka.ca).read_text(),
+    }
 
 
 def _jar() -> Path:

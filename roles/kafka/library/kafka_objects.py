@@ -14,6 +14,7 @@ description:
     changes nothing.
 options:
   bootstrap: {type: str, required: true, description: Address and port of the broker.}
+  ca: {type: str, default: '', description: Certificate to trust; empty where the broker speaks no TLS.}
   passwords: {type: dict, required: true, description: 'User to password: admin, flink and producer.'}
   topics: {type: list, elements: str, required: true, description: Topics that must exist.}
   partitions: {type: int, required: true, description: How many partitions each has at least.}
@@ -27,6 +28,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "bootstrap": {"type": "str", "required": True},
+            "ca": {"type": "str", "default": ""},
             "passwords": {"type": "dict", "required": True, "no_log": True},
             "topics": {"type": "list", "elements": "str", "required": True},
             "partitions": {"type": "int", "required": True},
@@ -42,7 +44,7 @@ def run(module: AnsibleModule) -> None:
     from fog.services import broker
 
     given = module.params
-    kafka = broker.Broker(given["bootstrap"], given["passwords"])
+    kafka = broker.Broker(given["bootstrap"], given["passwords"], given["ca"])
     enter_network(given["state_folder"])
     if given["verify"]:
         exit_with_problems(module, broker.problems(kafka, given["topics"], given["partitions"]))

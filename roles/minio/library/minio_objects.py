@@ -14,6 +14,7 @@ description:
     changes nothing.
 options:
   endpoint: {type: str, required: true, description: Address and port of MinIO.}
+  ca: {type: str, default: '', description: Certificate to trust; empty where MinIO speaks no TLS.}
   bucket: {type: str, required: true, description: The bucket.}
   root_access: {type: str, required: true, description: Name of its root.}
   root_secret: {type: str, required: true, description: Secret of its root.}
@@ -29,6 +30,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "endpoint": {"type": "str", "required": True},
+            "ca": {"type": "str", "default": ""},
             "bucket": {"type": "str", "required": True},
             "root_access": {"type": "str", "required": True, "no_log": True},
             "root_secret": {"type": "str", "required": True, "no_log": True},
@@ -51,6 +53,7 @@ def run(module: AnsibleModule) -> None:
         given["bucket"],
         objects.Key(given["root_access"], given["root_secret"]),
         objects.Key(given["flink_access"], given["flink_secret"]),
+        given["ca"],
     )
     enter_network(given["state_folder"])
     if given["verify"]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import base64
 import hmac
+import ssl
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -82,11 +83,20 @@ def main() -> None:
     parser.add_argument("--password-file", type=Path, required=True)
     parser.add_argument("--cpus", type=float, required=True)
     parser.add_argument("--memory-mb", type=int, required=True)
+    parser.add_argument("--certificate", type=Path, help="with its key: TLS")
+    parser.add_argument("--key", type=Path)
     given = parser.parse_args()
     login = f"{given.user}:{given.password_file.read_text().strip()}"
     expected = f"Basic {base64.b64encode(login.encode()).decode()}"
     address = (given.address, given.port)
-    HTTPServer(address, handler(expected, given.cpus, given.memory_mb)).serve_forever()
+    server = HTTPServer(address, handler(expected, given.cpus, given.memory_mb))
+    if given.certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(given.certificate, given.key)
+        # The handshake is the handler's first read: there it has a time limit, so that nobody's silence stops
+        # the server.
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -30,3 +30,11 @@ def test_flinks_policy_names_one_bucket_only() -> None:
     statements = policy("state")["Statement"]
     assert [part["Resource"] for part in statements] == [["arn:aws:s3:::state"], ["arn:aws:s3:::state/*"]]
     assert all(part["Effect"] == "Allow" and "s3:*" not in part["Action"] for part in statements)
+
+
+def test_with_an_authority_every_user_comes_by_tls_and_trusts_no_other() -> None:
+    broker = Broker("localhost:9092", {"flink": "hunter2"}, ca="/srv/ca.crt")
+    assert broker.access("flink")["security.protocol"] == "SASL_SSL"
+    assert broker.access("flink")["ssl.ca.location"] == "/srv/ca.crt"
+    assert broker.transport() == {"security.protocol": "SSL", "ssl.ca.location": "/srv/ca.crt"}
+    assert "ssl.ca.location" not in Broker("localhost:9092", {"flink": "hunter2"}).access("flink")

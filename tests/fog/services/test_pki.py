@@ -9,7 +9,14 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fog.services.pki import Certificate, ensure, ensure_keystore, kubeconfig, write_private
+from fog.services.pki import (
+    Certificate,
+    ensure,
+    ensure_keystore,
+    ensure_truststore,
+    kubeconfig,
+    write_private,
+)
 
 NODE = Certificate("node-fog1", "system:node:fog1", "system:nodes", ("fog1", "10.77.0.11"))
 USER = Certificate("admin", "someone", "system:masters")
@@ -118,3 +125,17 @@ def test_a_keystore_is_made_anew_with_its_certificate_only(tmp_path: Path) -> No
     ensure(tmp_path, [NODE], now + timedelta(days=340))
     assert ensure_keystore(tmp_path, NODE.name, "a-password")
     assert ensure_keystore(tmp_path, NODE.name, "another-password")
+
+
+def test_java_is_told_whom_to_trust_and_a_second_time_nothing_is_written(tmp_path: Path) -> None:
+    ensure(tmp_path, [], tokens=False)
+    assert ensure_truststore(tmp_path)
+    assert not ensure_truststore(tmp_path)
+    store = tmp_path / "ca.p12"
+    store.write_bytes(base64.b64decode((tmp_path / "ca.p12.b64").read_text()))
+    told = openssl("pkcs12", "-in", str(store), "-nokeys", "-passin", "pass:")
+    body = (tmp_path / "ca.crt").read_text()
+    assert body.strip() in told
+    (tmp_path / "ca.crt").unlink()
+    ensure(tmp_path, [], tokens=False)
+    assert ensure_truststore(tmp_path)

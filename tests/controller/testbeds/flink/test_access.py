@@ -5,6 +5,7 @@ import json
 import pytest
 
 from controller.testbeds.flink.access import access_to
+from controller.testbeds.flink.program import tls_of
 from fogscale.errors import FogscaleError
 
 
@@ -31,7 +32,7 @@ def flink_of(folder):
     }
 
 
-def write(folder, flink):
+def write(folder, flink, ca=""):
     manifest = {
         "testbed": "pi",
         "emulated": False,
@@ -44,8 +45,8 @@ def write(folder, flink):
         "rtt_max_ms": 300,
         "services": {
             "flink": flink,
-            "kafka": {"node": "services1", "port": 9092},
-            "prometheus": {"node": "services1", "port": 9090},
+            "kafka": {"node": "services1", "port": 9092, "ca": ca},
+            "prometheus": {"node": "services1", "port": 9090, "ca": ca},
         },
     }
     (folder / "testbed.json").write_text(json.dumps(manifest))
@@ -81,3 +82,21 @@ def test_a_secret_that_is_gone_is_named(folder):
 
     with pytest.raises(FogscaleError, match=r"controller\.key"):
         access_to("pi")
+
+
+def test_where_services_speak_tls_their_authority_is_trusted_and_jobs_are_told_of_it(folder):
+    ca = str(folder / "secrets" / "tls" / "ca.crt")
+    write(folder, flink_of(folder), ca=ca)
+    access = access_to("pi")
+
+    assert (access.prometheus.url, access.prometheus.ca) == ("https://192.0.2.2:9090", "ca.crt in PEM")
+    assert access.kafka.access("flink")["ssl.ca.location"] == ca
+    assert tls_of(access.kafka) == {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.ssl.truststore.type": "PEM",
+        "kafka.ssl.truststore.certificates": "ca.crt in PEM",
+    }
+
+
+def test_where_they_speak_none_jobs_are_told_nothing(folder):
+    assert tls_of(access_to("pi").kafka) == {}
