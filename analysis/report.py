@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import isfinite, isnan
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -17,11 +18,14 @@ from analysis.plotting import POLICY_COLOUR, ink, inked, svg
 from analysis.standing import RULE, SIGNIFICANT, Standing, headline, p_text, standings
 from analysis.statistics import Comparison, compare, estimate
 from analysis.timeline import timeline
+from fogscale.clock import clock
 
 Published = Mapping[str, Mapping[str, float]]
 """Policy -> metric -> the value printed in a paper."""
 
 NOTED_TURNS = 200  # without a plan, so many are shown; all are in the table of decisions
+PAPER_RESTART_S = 120.0  # of the Gesscale paper's Pis
+MOST_RESIDENT_MB, MOST_CORE_RATIO = 141, 0.03  # of the thesis' controller
 _TILES = ("cost", "reconfigurations", "timeshare_u", "timeshare_o", "excess_time", "processed_ratio")
 
 
@@ -42,6 +46,8 @@ class Found:
     is_clean: bool
     rescales: Sequence[Mapping[str, str]]
     gaps: Sequence[str]
+    pace: str = ""  # what a restart took, against the time scale that was declared
+    controller: str = ""  # what it took of the machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +237,7 @@ def _log(decisions: pd.DataFrame, run_id: Any) -> list[dict[str, Any]]:
     rows = pd.concat([rows[planned], rows[~planned].head(NOTED_TURNS)]).sort_values("time_s")
     return [
         {
-            "time": _clock(row.time_s),
+            "time": clock(row.time_s),
             "change": (row.change or "no change") if row.planned else "",
             "reason": row.reason or "",
             "planned": bool(row.planned),
@@ -259,9 +265,39 @@ def _found(findings: Mapping[str, Any]) -> Found:
         is_clean=bool(audit and audit["clean"]),
         rescales=[_rescale(each) for each in findings.get("rescales", ())],
         gaps=[
-            f"{_clock(gap['at_s'])}, {gap['seconds']:.0f} s: nobody watched, so they are left out"
+            f"{clock(gap['at_s'])}, {gap['seconds']:.0f} s: nobody watched, so they are left out"
             for gap in findings.get("gaps", ())
         ],
+        pace=_pace(findings),
+        controller=_controller(findings.get("controller")),
+    )
+
+
+def _pace(findings: Mapping[str, Any]) -> str:
+    """Nothing where periods are the paper's own."""
+    declared = findings.get("time_scale", 1)
+    restarts_s = [
+        each["silent_s"]
+        for each in findings.get("rescales", ())
+        if each["style"] == "restart" and each["outcome"] == "done"
+    ]
+    if declared == 1:
+        return ""
+    text = f"Time scale {declared:g}: a restart of {declared * PAPER_RESTART_S:.0f} s stands for the paper's"
+    text += f" {PAPER_RESTART_S:.0f} s, and all periods are shorter by as much."
+    if restarts_s:
+        text += f" Measured here: {median(restarts_s):.0f} s in the median of {len(restarts_s)}."
+    return text
+
+
+def _controller(footprint: Mapping[str, Any] | None) -> str:
+    if not footprint:
+        return ""
+    within = footprint["resident_mb"] <= MOST_RESIDENT_MB and footprint["core_ratio"] <= MOST_CORE_RATIO
+    return (
+        f"The controller took {footprint['resident_mb']:.0f} MB of memory and "
+        f"{100 * footprint['core_ratio']:.1f} % of a core ({'within' if within else 'above'} the "
+        f"{MOST_RESIDENT_MB} MB and {100 * MOST_CORE_RATIO:.0f} % of the thesis)."
     )
 
 
@@ -284,16 +320,10 @@ def _rescale(rescale: Mapping[str, Any]) -> dict[str, str]:
     ]
     committed_s = rescale["commit_silent_s"]
     return {
-        "time": _clock(rescale["requested_s"]),
+        "time": clock(rescale["requested_s"]),
         "change": ", ".join(changes) or "no change",
         "style": rescale["style"],
         "outcome": rescale["outcome"],
         "silent": f"{rescale['silent_s']:.1f} s",
         "committed": "–" if committed_s is None else f"{committed_s:.1f} s",
     }
-
-
-def _clock(time_s: float) -> str:
-    minutes, seconds = divmod(round(time_s), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}"

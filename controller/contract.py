@@ -86,6 +86,7 @@ class Testbed(Protocol):
 
     # A testbed may also have `findings: Mapping[str, Any]`: what it found out besides its samples, such as an
     # audit of all records. They stand at the end of the journal, so that reports can show them.
+    # And `tell`, which the loop sets to its progress: called with the time reached and how things stand.
 
     def restore(self, steps: Sequence[Step]) -> None:
         """Brings the testbed to where the recorded steps left it (a crashed controller resumes)."""

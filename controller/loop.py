@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from controller.contract import Policy, Step, Testbed
@@ -11,8 +11,11 @@ from controller.journal import Recorded
 from controller.model import Capabilities, Sample
 from fogscale.errors import FogscaleError
 
-Progress = Callable[[float], None]
-"""Called with the time reached, in seconds of the run."""
+
+class Progress(Protocol):
+    """Called with the time reached, in seconds of the run, and how things stand where a testbed tells it."""
+
+    def __call__(self, reached_s: float, /, status: str = "") -> None: ...
 
 
 class Log(Protocol):
@@ -45,6 +48,8 @@ def run(testbed: Testbed, policy: Policy, log: Log, progress: Progress | None = 
         if log.recorded.ended:
             return
         testbed.restore(log.recorded.steps)
+    if progress is not None and hasattr(testbed, "tell"):
+        testbed.tell = progress  # it waits long, and has something to tell meanwhile
     while not testbed.finished:
         samples = tuple(testbed.samples())
         observation = testbed.observe()

@@ -18,6 +18,7 @@ import typer
 from controller import experiment as experiments
 from controller import policies as policy_registry
 from controller import testbeds as testbed_registry
+from controller.control.command import control
 from controller.journal import read as read_journal
 from controller.learned import read as read_learned
 from controller.protocol.command import protocol_app
@@ -312,7 +313,7 @@ def replay_run(
 
 
 # The commands of the other packages, below those above in the help.
-for command in (figures, sensitivity, calibrate, produce, audit):
+for command in (figures, sensitivity, calibrate, control, produce, audit):
     app.command()(command)
 
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 import logging
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from fogscale.errors import FogscaleError
 
@@ -93,13 +94,23 @@ def _mute_the_bridge() -> None:
     logging.getLogger().addFilter(lambda record: Path(record.pathname).parent.name != "py4j")
 
 
+class Told(Protocol):
+    def __call__(self, done: float, /, status: str = "") -> None: ...
+
+
 @contextmanager
-def progress_bar(label: str, total: float) -> Iterator[Callable[[float], None] | None]:
-    """A bar on a terminal, nothing elsewhere."""
+def progress_bar(label: str, total: float) -> Iterator[Told | None]:
+    """A bar on a terminal, nothing elsewhere. How things stand, where it is told, takes the label's place;
+    the bar has what is left of the line."""
     if not err.is_terminal:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
+    text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True))
+    columns = (text, BarColumn(bar_width=None), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, expand=True) as bar:
         task = bar.add_task(label, total=total)
-        yield lambda done: bar.update(task, completed=min(done, total))
+
+        def tell(done: float, status: str = "") -> None:
+            bar.update(task, completed=min(done, total), description=status or label)
+
+        yield tell

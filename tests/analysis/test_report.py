@@ -188,6 +188,27 @@ def test_a_real_run_shows_its_audit_its_downtimes_and_its_gaps(tmp_path):
     assert "0:02:00, 33 s" in shown
 
 
+def test_a_real_run_shows_its_time_scale_beside_its_restarts_and_what_the_controller_took(tmp_path):
+    restart = FINDINGS["rescales"][0] | {"style": "restart", "silent_s": 27.0}
+    more = {
+        "rescales": [
+            restart,
+            restart | {"silent_s": 33.0},
+            restart | {"outcome": "failed", "silent_s": 300.0},
+        ],
+        "time_scale": 0.25,
+        "controller": {"resident_mb": 97.4, "core_ratio": 0.0184, "seconds": 600.0},
+    }
+
+    shown = found_page(tmp_path, FINDINGS | more)
+
+    assert "a restart of 30 s stands for the paper" in shown
+    assert "Measured here: 30 s in the median of 2." in shown
+    assert "97 MB of memory and 1.8 % of a core (within the 141 MB and 3 %" in shown
+    heavy = {"controller": {"resident_mb": 97.4, "core_ratio": 0.05, "seconds": 600.0}}
+    assert "5.0 % of a core (above the" in found_page(tmp_path, FINDINGS | heavy)
+
+
 def test_a_loss_is_no_good_news(tmp_path):
     audit = FINDINGS["audit"] | {"lost": 3, "unexpected": 1, "clean": False, "drained": False}
 

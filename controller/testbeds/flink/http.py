@@ -73,8 +73,11 @@ class Door:
 class Service:
     """One service behind a door. `name` is what errors call it."""
 
-    def __init__(self, name: str, door: Door, answer_within_s: float = ANSWER_WITHIN_S) -> None:
+    def __init__(
+        self, name: str, door: Door, answer_within_s: float = ANSWER_WITHIN_S, *, only_look: bool = False
+    ) -> None:
         self.name, self.url = name, door.url.rstrip("/")
+        self._only_look = only_look
         headers = {} if door.token is None else {"Authorization": f"Bearer {door.token}"}
         self._client = httpx.Client(
             base_url=self.url,
@@ -103,6 +106,8 @@ class Service:
         again: bool = False,
     ) -> Any:
         """The JSON that was answered. `again`: what happens twice does no harm, so it may be tried again."""
+        if self._only_look and method != "GET":
+            raise RefusedError(f"{self.name} is only looked at here: {method} {path} is not sent")
         pauses = PAUSES_S if again else ()
         for attempt in range(len(pauses) + 1):
             try:

@@ -58,45 +58,50 @@ class _Instance:
         return min(1.0, max(0.0, 1.0 - self.back_pressure_ratio - self.idle_ratio))
 
 
-class Monitor:
+class JobMonitor:
+    """What is the same for every Flink. What enters the job, and what machines do, is up to subclasses."""
+
+    task_label = "task_name"  # by which `Running.vertices` names the tasks
+
     def __init__(
-        self,
-        prometheus: Prometheus,
-        operators: Sequence[Operator],
-        topic: str,
-        window_s: float,
-        base: Mapping[int, int] | None = None,  # offsets before which nothing concerns this job
+        self, prometheus: Prometheus, operators: Sequence[Operator], window_s: float, scrape_s: float
     ) -> None:
         self._prometheus = prometheus
-        self._base = {str(partition): offset for partition, offset in (base or {}).items()}
         self._operators = operators
-        self._topic = topic
-        self._window_s = window_s
+        self._window_s, self._scrape_s = window_s, scrape_s
+
+    def _entering(
+        self, job: Sequence[Series], instances: Mapping[str, Sequence[_Instance]], since_s: float
+    ) -> tuple[float | None, float | None]:
+        """What is offered to the job per second since a time, and what waits: records, or None."""
+        raise NotImplementedError
+
+    def _node_metrics(self, range_s: float) -> dict[str, NodeMetrics]:
+        raise NotImplementedError
 
     def measure(self, running: Running) -> Measured:
-        range_s = self._window_s + 2 * SCRAPE_S
+        range_s = self._window_s + 2 * self._scrape_s
         job = self._prometheus.samples(queries.job_samples(running.job_id, range_s))
         nodes = self._node_metrics(range_s)
         if not job:
             return Measured(nodes=nodes, operators={each.name: OperatorMetrics() for each in self._operators})
         newest_s = max(each.last_s for each in job)
-        job = tuple(each for each in job if each.last_s > newest_s - MISSED_SCRAPES * SCRAPE_S)
+        job = tuple(each for each in job if each.last_s > newest_s - MISSED_SCRAPES * self._scrape_s)
         instances = {
             name: self._instances(job, vertex, running.since_s) for name, vertex in running.vertices.items()
         }
         complete = all(
             len(instances[name]) == len(running.placement.get(name, ())) > 0 for name in running.vertices
         )
-        topic = self._prometheus.samples(queries.topic_samples(self._topic, range_s))
         if not complete:
             return Measured(nodes=nodes, operators={each.name: OperatorMetrics() for each in self._operators})
-        offered_per_s = _total_rate(topic, newest_s - range_s, self._window_s / 2)
+        offered_per_s, lag_records = self._entering(job, instances, newest_s - range_s)
         operators = self._operator_metrics(instances, nodes, offered_per_s)
         return Measured(
             time_s=min(each.last_s for found in instances.values() for each in found),
             operators=operators,
             nodes=nodes,
-            lag_records=_lag(topic, self._base, named(job, queries.OFFSET), instances, self._operators),
+            lag_records=lag_records,
             response_time_ms=self._response_ms(job, running, range_s),
         )
 
@@ -104,7 +109,7 @@ class Monitor:
         """By subtask, of its newest attempt."""
         found: dict[tuple[str, str], dict[str, Series]] = defaultdict(dict)
         for each in job:
-            if each.labels.get("task_name") == vertex and "subtask_index" in each.labels:
+            if each.labels.get(self.task_label) == vertex and "subtask_index" in each.labels:
                 key = (each.labels["subtask_index"], each.labels.get("task_attempt_id", ""))
                 found[key][each.name] = each
         newest: dict[str, dict[str, Series]] = {}
@@ -130,7 +135,7 @@ class Monitor:
         first = series[queries.RECORDS_IN]
         return _Instance(
             index,
-            first.labels.get("tm_id") or first.labels.get("node", ""),
+            self._node_of(first.labels),
             rate(queries.RECORDS_IN),
             rate(queries.RECORDS_OUT),
             ratio(queries.BACK_PRESSURED_MS),
@@ -139,6 +144,9 @@ class Monitor:
             series[queries.RECORDS_OUT].last if queries.RECORDS_OUT in series else 0.0,
             last_s,
         )
+
+    def _node_of(self, labels: Mapping[str, str]) -> str:
+        return labels.get("tm_id") or labels.get("node", "")
 
     def _operator_metrics(
         self,
@@ -159,6 +167,41 @@ class Monitor:
                 arrival_rate_per_s=_sum(coming) if operator.upstream else offered_per_s,
             )
         return metrics
+
+    def _rate(self, series: Series) -> float | None:
+        return series.rate_per_s(series.last_s - self._window_s - 0.5, self._window_s / 2)
+
+    def _response_ms(self, job: Sequence[Series], running: Running, range_s: float) -> float | None:
+        """The age of records when the source passes them on, and how long marks take from there."""
+        delays = [each.last for each in named(job, queries.SOURCE_DELAY_MS) if isfinite(each.last)]
+        latency = self._prometheus.samples(queries.latency_samples(running.job_id, range_s))
+        marks = [each.last for each in latency if isfinite(each.last)]
+        return max(delays) + max(marks) if delays and marks else None
+
+
+class Monitor(JobMonitor):
+    """Of a testbed: the broker's own offsets tell what enters, the nodes' cgroups or kernels what they do."""
+
+    def __init__(
+        self,
+        prometheus: Prometheus,
+        operators: Sequence[Operator],
+        topic: str,
+        window_s: float,
+        base: Mapping[int, int] | None = None,  # offsets before which nothing concerns this job
+    ) -> None:
+        super().__init__(prometheus, operators, window_s, SCRAPE_S)
+        self._base = {str(partition): offset for partition, offset in (base or {}).items()}
+        self._topic = topic
+
+    def _entering(
+        self, job: Sequence[Series], instances: Mapping[str, Sequence[_Instance]], since_s: float
+    ) -> tuple[float | None, float | None]:
+        range_s = self._window_s + 2 * self._scrape_s
+        topic = self._prometheus.samples(queries.topic_samples(self._topic, range_s))
+        offered_per_s = _total_rate(topic, since_s, self._window_s / 2)
+        lag = _lag(topic, self._base, named(job, queries.OFFSET), instances, self._operators)
+        return offered_per_s, lag
 
     def _node_metrics(self, range_s: float) -> dict[str, NodeMetrics]:
         series = self._prometheus.samples(queries.node_samples(range_s))
@@ -192,16 +235,6 @@ class Monitor:
         }
         memory = {node: _ratio(whole[node] - free[node], whole[node]) for node in free if node in whole}
         return cpu, memory
-
-    def _rate(self, series: Series) -> float | None:
-        return series.rate_per_s(series.last_s - self._window_s - 0.5, self._window_s / 2)
-
-    def _response_ms(self, job: Sequence[Series], running: Running, range_s: float) -> float | None:
-        """The age of records when the source passes them on, and how long marks take from there."""
-        delays = [each.last for each in named(job, queries.SOURCE_DELAY_MS) if isfinite(each.last)]
-        latency = self._prometheus.samples(queries.latency_samples(running.job_id, range_s))
-        marks = [each.last for each in latency if isfinite(each.last)]
-        return max(delays) + max(marks) if delays and marks else None
 
 
 def _begun_s(series: Mapping[str, Series]) -> float:

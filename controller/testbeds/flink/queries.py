@@ -11,6 +11,11 @@ OFFSET = "flink_taskmanager_job_task_operator_KafkaSourceReader_topic_partition_
 SOURCE_DELAY_MS = "flink_taskmanager_job_task_operator_currentEmitEventTimeLag"
 LATENCY_MS = "flink_taskmanager_job_task_latency_operator_id_operator_subtask_index_latency"
 
+PENDING = "flink_taskmanager_job_task_operator_pendingRecords"  # as a source last heard of its broker
+JVM_CPU_NS = "flink_taskmanager_Status_JVM_CPU_Time"
+JVM_HEAP = "flink_taskmanager_Status_JVM_Memory_Heap_Used"
+JVM_HEAP_LIMIT = "flink_taskmanager_Status_JVM_Memory_Heap_Max"
+
 END_OFFSET = "kafka_partition_end_offset"
 
 # An emulated node's own cgroup, or a real node's kernel.
@@ -25,7 +30,7 @@ KERNEL_MEMORY = "node_memory_MemTotal_bytes"
 
 def job_samples(job_id: str, window_s: float) -> str:
     """Counters and gauges of a job's tasks."""
-    names = (RECORDS_IN, RECORDS_OUT, BACK_PRESSURED_MS, IDLE_MS, OFFSET, SOURCE_DELAY_MS)
+    names = (RECORDS_IN, RECORDS_OUT, BACK_PRESSURED_MS, IDLE_MS, OFFSET, SOURCE_DELAY_MS, PENDING)
     return f"{_any(*names, job_id=job_id)}[{window_s:g}s]"
 
 
@@ -37,6 +42,11 @@ def latency_samples(job_id: str, window_s: float) -> str:
 def node_samples(window_s: float) -> str:
     names = (CGROUP_CPU_S, CGROUP_CPUS, CGROUP_MEMORY, CGROUP_MEMORY_LIMIT, KERNEL_MEMORY_FREE, KERNEL_MEMORY)
     return f"{_any(*names)}[{window_s:g}s]"
+
+
+def jvm_samples(window_s: float) -> str:
+    """Of all TaskManagers that this Prometheus reads."""
+    return f"{_any(JVM_CPU_NS, JVM_HEAP, JVM_HEAP_LIMIT)}[{window_s:g}s]"
 
 
 def kernel_cpu_samples(window_s: float) -> str:

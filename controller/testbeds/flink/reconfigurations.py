@@ -11,6 +11,7 @@ from typing import Any
 from controller.model import Placement, Plan, Receipt
 from controller.testbeds.flink.ledger import Ledger
 from controller.testbeds.flink.rescale import Rescaler
+from controller.testbeds.flink.status import Decision
 
 OUTPUT_WITHIN_S = 30.0  # after a rescale, where there is anything to process
 LOOK_EVERY_S = 0.1
@@ -44,6 +45,7 @@ class Reconfigurations:
     ) -> None:
         self.requested: dict[str, tuple[str, ...]] = {name: tuple(nodes) for name, nodes in requested.items()}
         self.count = 0
+        self.last: Decision | None = None
         self.running_since_s = time.time()  # by the clock: since when the job runs as it does
         self._rescaler, self._ledger, self._now_s, self._has_work = rescaler, ledger, now_s, has_work
         self._receipts: list[Receipt] = []
@@ -57,6 +59,8 @@ class Reconfigurations:
 
     def refuse(self, plan: Plan, problem: str) -> None:
         now_s = self._now_s()
+        wanted = {**self.requested, **{name: tuple(nodes) for name, nodes in plan.placement.items()}}
+        self.last = Decision(now_s, _change(self.requested, wanted), "refused")
         self._settle(Receipt(plan, "refused", now_s, now_s, message=problem))
 
     def start(self, plan: Plan) -> None:
@@ -67,6 +71,7 @@ class Reconfigurations:
             return
         before, self.requested = self.requested, wanted
         self.count += 1
+        self.last = Decision(now_s, _change(before, wanted), "…")
         self._worker = threading.Thread(
             target=self._carry_out, args=(plan, before, wanted, now_s), daemon=True
         )
@@ -111,6 +116,7 @@ class Reconfigurations:
         finished_s = self._now_s()
         silent_s = self._ledger.silence_s(begun_s, finished_s)
         word = "done" if outcome.done else "failed"
+        self.last = Decision(begun_s, _change(before, wanted), word)
         self._done.append(
             Rescale(
                 begun_s, finished_s, self._rescaler.style, before, wanted, word, round(silent_s, 3),
@@ -131,3 +137,10 @@ class Reconfigurations:
     def _settle(self, receipt: Receipt) -> None:
         with self._lock:
             self._receipts.append(receipt)
+
+
+def _change(before: Placement, wanted: Placement) -> str:
+    changes = [
+        f"{name} {len(before[name])}→{len(nodes)}" for name, nodes in wanted.items() if nodes != before[name]
+    ]
+    return ", ".join(changes)

@@ -18,6 +18,8 @@ class TaskManager:
     id: str  # the node it is on: the role names it so
     slots: int
     free_slots: int
+    cores: float = 1.0  # as its JVM sees them
+    memory_mb: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,16 @@ class Savepoint:
 class Flink:
     """A JobManager. Starting and stopping are asked for once, everything else may be tried again."""
 
-    def __init__(self, door: Door) -> None:
-        self._service = Service("Flink", door)
+    def __init__(self, door: Door, *, only_look: bool = False) -> None:
+        self._service = Service("Flink", door, only_look=only_look)
+        self.url = self._service.url
 
     def close(self) -> None:
         self._service.close()
 
     def taskmanagers(self) -> tuple[TaskManager, ...]:
         found = self._get("/taskmanagers", "taskmanagers")
-        return tuple(TaskManager(each["id"], each["slotsNumber"], each["freeSlots"]) for each in found)
+        return tuple(_taskmanager(each) for each in found)
 
     def jobs(self) -> tuple[JobSummary, ...]:
         found = self._get("/jobs/overview", "jobs")
@@ -119,9 +122,12 @@ class Flink:
         entry_class: str | None = None,
         arguments: Sequence[str] = (),
         savepoint: str | None = None,
+        options: Mapping[str, str] | None = None,  # of Flink, for this job
     ) -> str:
         """The id of the job that starts."""
         body: dict[str, Any] = {"programArgsList": list(arguments)}
+        if options:
+            body["flinkConfiguration"] = dict(options)
         if entry_class is not None:
             body["entryClass"] = entry_class
         if savepoint is not None:
@@ -187,6 +193,17 @@ class Flink:
             return found
         except (KeyError, TypeError) as error:
             raise _strange(path, error) from None
+
+
+def _taskmanager(seen: Mapping[str, Any]) -> TaskManager:
+    machine = seen.get("hardware", {})
+    return TaskManager(
+        seen["id"],
+        seen["slotsNumber"],
+        seen["freeSlots"],
+        float(machine.get("cpuCores") or 1),
+        float(machine.get("physicalMemory") or 0) / 1e6,
+    )
 
 
 def _vertex(seen: Mapping[str, Any], upstream: tuple[str, ...]) -> Vertex:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from controller.contract import Step
+from controller.loop import Progress
 from controller.model import Capabilities, Observation, OperatorMetrics, Plan, Sample
 from controller.testbeds import Assignment
 from controller.testbeds.flink.audit import Audit, audited
@@ -18,6 +19,7 @@ from controller.testbeds.flink.broker import Offsets, Output, set_group
 from controller.testbeds.flink.checks import check_nodes, objection
 from controller.testbeds.flink.connection import connected
 from controller.testbeds.flink.fleet import Fleet
+from controller.testbeds.flink.footprint import Footprint
 from controller.testbeds.flink.http import UnreachableError
 from controller.testbeds.flink.job import RunningJob
 from controller.testbeds.flink.ledger import Ledger
@@ -30,6 +32,7 @@ from controller.testbeds.flink.reconfigurations import Reconfigurations
 from controller.testbeds.flink.rescale import Rescaler
 from controller.testbeds.flink.rest import ENDED
 from controller.testbeds.flink.settings import FlinkSettings
+from controller.testbeds.flink.status import status_line
 from controller.testbeds.flink.watch import State, Watch
 from fog.services.broker import FLINK, PRODUCER
 from fogscale.errors import FogscaleError
@@ -55,6 +58,8 @@ class FlinkTestbed:
         self._running = dict.fromkeys(wanted.start, 0)
         self._sent_at_s: float | None = None  # when the load had ended
         self._audit: Audit | None = None
+        self._footprint = Footprint()
+        self.tell: Progress | None = None
 
     # The contract
 
@@ -80,6 +85,8 @@ class FlinkTestbed:
             "gaps": []
             if notes is None
             else [{"at_s": at_s, "seconds": away_s} for at_s, away_s in notes.gaps],
+            "controller": self._footprint.as_dict(),
+            "time_scale": self._settings.time_scale,
         }
 
     def __enter__(self) -> Self:
@@ -134,6 +141,12 @@ class FlinkTestbed:
             time.sleep(min(NAP_S, max(0.0, until_s - time.monotonic())))
             self._watch.check()
             self._judge_if_over()
+            if self.tell is not None:
+                self.tell(self._now_s(), self._status())
+
+    def _status(self) -> str:
+        """How things stand, short enough for a line of a terminal."""
+        return status_line(self._watch.latest, self._scaled, self._changes.last)
 
     def samples(self) -> Iterator[Sample]:
         self._begin()
@@ -310,6 +323,7 @@ class FlinkTestbed:
 
     def _chores(self) -> None:
         self._connection.keep()
+        self._footprint.look()
         self._changes.note_commits()
         self._notebook.change(seen_s=time.time())
 

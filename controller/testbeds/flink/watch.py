@@ -43,6 +43,7 @@ class Watch:
     chores: Callable[[], None] = lambda: None  # once per sample
     offered: int = 0
     failure: Exception | None = None
+    latest: tuple[Sample, ...] = ()  # the last two
     _samples: list[Sample] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _done: threading.Event = field(default_factory=threading.Event)
@@ -128,6 +129,7 @@ class Watch:
         )
         with self._lock:
             self._samples.append(sample)
+            self.latest = (*self.latest[-1:], sample)
 
     def check(self) -> None:
         """Raises what ended the thread."""

@@ -1,0 +1,52 @@
+"""What `fogscale control --settings` may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import yaml
+from pydantic import Field
+
+from controller.contract import Policy
+from controller.experiment import Guards, PolicyName, PolicySettings
+from controller.guards import guarded
+from controller.model import Topology
+from controller.policies import create, names
+from controller.topology import RttSettings
+from fogscale.errors import FogscaleError, unknown
+from fogscale.settings import Settings, validated
+
+
+class ControlSettings(Settings):
+    policies: dict[PolicyName, PolicySettings] = Field(
+        default_factory=dict
+    )  # parameters, guards, aliases; as in an experiment
+    guards: Guards = Field(
+        default_factory=lambda: {"warmup_s": 60.0}
+    )  # around every policy that names none of its own
+    rtt_ms: RttSettings | None = None  # round trips between TaskManagers; None: nobody knows them
+
+
+def settings_from(file: Path | None) -> ControlSettings:
+    if file is None:
+        return ControlSettings()
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FogscaleError(f"cannot read {file}: {error.strerror}") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise FogscaleError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
+    return validated(ControlSettings, values or {}, str(file))
+
+
+def policy_named(name: str, settings: ControlSettings, topology: Topology) -> Policy:
+    """Behind its guards, started."""
+    chosen = settings.policies.get(name, PolicySettings())
+    behind = chosen.policy or name
+    if behind not in names():
+        raise FogscaleError(unknown("policy", name, {*names(), *settings.policies}))
+    guards = settings.guards if chosen.guards is None else chosen.guards
+    policy = guarded(create(behind, chosen.parameters), guards)
+    policy.start(topology, np.random.default_rng(1))
+    return policy
