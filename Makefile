@@ -3,6 +3,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+# Else each of a thousand commands and test processes compiles all libraries again: half of what a start costs.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo yes),$(p))))
 VENV := .venv
 BIN := $(VENV)/bin

@@ -7,7 +7,7 @@ clock, the network, the draw and the making of nodes are the caller's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -29,6 +29,8 @@ from controller.protocol.messages import (
     Event,
     Forward,
     Gone,
+    Joined,
+    Keep,
     Message,
     Tick,
 )
@@ -117,21 +119,26 @@ def child_of(parent: State, address: Address) -> State:
 def pipeline(instances: tuple[int, ...], records: tuple[int, ...] = ()) -> dict[Address, State]:
     """A quiet pipeline with so many instances per operator; the first of each is its keeper. The input has
     records."""
-    levels = [frozenset({INPUT})]
-    levels += [
-        frozenset(Address(operator, str(i + 1)) for i in range(count))
-        for operator, count in enumerate(instances)
-    ]
-    states = {INPUT: State(INPUT, is_keeper=True, succs=levels[1], queue=records)}
+    return quiet([sorted(str(i + 1) for i in range(count)) for count in instances], records=records)
+
+
+def quiet(
+    names: Sequence[Sequence[str]], keepers: Sequence[int] = (), records: tuple[int, ...] = ()
+) -> dict[Address, State]:
+    """A pipeline in which nothing is under way, by the names of its instances; the first ones of an operator
+    are its keepers, one if nothing is said."""
+    levels = [(INPUT,), *(tuple(Address(o, name) for name in some) for o, some in enumerate(names))]
+    states = {INPUT: State(INPUT, is_keeper=True, succs=frozenset(levels[1]), queue=records)}
     for place, level in enumerate(levels[1:], start=1):
         is_last = place == len(levels) - 1
-        for address in sorted(level):
+        kept = keepers[place - 1] if keepers else 1
+        for number, address in enumerate(level):
             states[address] = State(
                 address,
-                is_keeper=address.name == "1",
+                is_keeper=number < kept,
                 is_last=is_last,
-                succs=NOBODY if is_last else levels[place + 1],
-                preds=levels[place - 1],
+                succs=NOBODY if is_last else frozenset(levels[place + 1]),
+                preds=frozenset(levels[place - 1]),
             )
     return states
 
@@ -156,8 +163,12 @@ def _local(state: State, event: Event, variant: Variant) -> Outcome:
         return _forward(state, event)
     if isinstance(event, Gone):
         return _gone(state, event.peer, variant)
+    if isinstance(event, Joined):
+        return _joined(state, event.peer)
     if state.status != ACTIVE:
         return Outcome(state)  # who leaves, or is not there yet, begins nothing
+    if isinstance(event, Keep):
+        return Outcome(state._replace(is_keeper=True))
     if isinstance(event, Duplicate):
         return _duplicate(state, event.children, variant)
     return Outcome(state) if state.is_keeper else leave(state, variant)
@@ -400,6 +411,15 @@ def _gone(state: State, peer: Address, variant: Variant) -> Outcome:
         return leave(_activated(state, state.succs, state.preds), variant)
     ready = [o for o in state.operations if o.kind == DUPLICATION and not o.waiting]
     return _each_started(state, ready)
+
+
+def _joined(state: State, peer: Address) -> Outcome:
+    """As if a neighbour had announced it; nobody waits for an ack."""
+    side = _side(state, peer, CORRECTED)
+    if side is None or peer in state.gone:
+        return _ignored(state)
+    name = side if state.is_active else f"{side}_to_add"
+    return Outcome(state._replace(**{name: getattr(state, name) | {peer}}))
 
 
 def _each_started(state: State, operations: Iterable[Operation]) -> Outcome:

@@ -81,4 +81,14 @@ class Gone(NamedTuple):
     peer: Address
 
 
-Event = Message | Duplicate | Delete | Forward | Tick | Gone
+class Joined(NamedTuple):
+    """Beyond the paper: the testbed's word that it has started a peer itself, which no agent announced."""
+
+    peer: Address
+
+
+class Keep(NamedTuple):
+    """Beyond the paper: the testbed makes the agent a keeper, since its operator has lost one."""
+
+
+Event = Message | Duplicate | Delete | Forward | Tick | Gone | Joined | Keep

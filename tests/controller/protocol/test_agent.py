@@ -12,6 +12,8 @@ from controller.protocol.messages import (
     Duplicate,
     Forward,
     Gone,
+    Joined,
+    Keep,
     Message,
     Tick,
 )
@@ -224,3 +226,30 @@ def test_the_only_operator_of_a_chain_has_the_input_to_wait_for_and_nobody_else(
 
 def test_states_and_messages_are_values():
     assert len({step(agents()[B2], Delete(), CORRECTED) for _ in range(3)}) == 1
+
+
+def test_a_peer_that_the_testbed_started_is_known_at_once_and_by_an_idle_node_from_its_start():
+    states = pipeline((1, 1, 1))
+    middle, new = states[Address(1, "1")], Address(2, "restarted")
+    assert step(middle, Joined(new)).state.succs == middle.succs | {new}
+    idle = child_of(middle, Address(1, "1.1"))
+    waiting = step(idle, Joined(new)).state
+    started = step(
+        waiting, Message("start", middle.address, idle.address, succs=middle.succs, preds=middle.preds)
+    )
+    assert started.state.succs == middle.succs | {new}
+
+
+def test_who_is_no_neighbour_or_known_to_be_gone_does_not_join():
+    middle = pipeline((1, 1, 1, 1))[Address(1, "1")]
+    assert step(middle, Joined(Address(3, "x"))).state.ignored == 1
+    gone = step(middle, Gone(Address(2, "1"))).state
+    assert step(gone, Joined(Address(2, "1"))).state.succs == frozenset()
+
+
+def test_a_new_keeper_stays_and_who_leaves_already_cannot_be_one():
+    other = pipeline((1, 2, 1))[Address(1, "2")]
+    kept = step(other, Keep()).state
+    assert step(kept, Delete()).state == kept
+    leaving = step(other, Delete()).state
+    assert step(leaving, Keep()).state == leaving
