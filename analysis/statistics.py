@@ -1,4 +1,8 @@
-"""Means, confidence intervals and comparisons over repeated runs. Student and Welch, nothing resampled."""
+"""Means, confidence intervals and comparisons over repeated runs.
+
+Runs of two policies with one seed see the same arrivals, so they come in pairs: tests for pairs (Student's t,
+Wilcoxon's signed ranks) see differences that Welch's test, for independent runs, may miss.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
+from scipy.stats import wilcoxon
 
 Verdict = Literal["agree", "disagree", "not_significant"]
+Test = Literal["paired", "welch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class Comparison:
     relative: float  # (b - a) / a
     relative_low: float
     relative_high: float
-    p: float  # Welch, two-sided; NaN where it cannot be known
+    p: float  # two-sided; NaN where it cannot be known
 
 
 def _known(values: ArrayLike) -> NDArray[np.float64]:
@@ -103,6 +109,43 @@ def welch(a: ArrayLike, b: ArrayLike) -> float:
     return float(2 * stdtr(degrees, -abs(difference) / error))
 
 
+def paired(a: ArrayLike, b: ArrayLike) -> float:
+    """The two-sided p of the t-test for pairs; NaN where fewer than two pairs are known."""
+    mean, variance = _mean_and_variance(_differences(a, b))
+    n = _differences(a, b).size
+    if n < 2:
+        return nan
+    if variance == 0:  # all pairs differ by the same: for certain, or not at all
+        return 1.0 if mean == 0 else 0.0
+    return float(2 * stdtr(n - 1, -abs(mean) / sqrt(variance / n)))
+
+
+def signed_rank(a: ArrayLike, b: ArrayLike) -> float:
+    """The two-sided p of Wilcoxon's test for pairs, which asks for no shape of the differences."""
+    differences = _differences(a, b)
+    if differences.size < 2:
+        return nan
+    return 1.0 if not differences.any() else float(wilcoxon(differences).pvalue)
+
+
+def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    """b - a, pair by pair; those with an unknown value are left out."""
+    return _known(np.asarray(b, dtype=float) - np.asarray(a, dtype=float))
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Holm's adjusted p of tests made together: below the level, none of them is wrong but with that
+    probability. What is not known stays so, and counts as no test."""
+    values = np.asarray(p, dtype=float)
+    adjusted = np.full(values.shape, nan)
+    ascending = [place for place in np.argsort(values) if np.isfinite(values[place])]
+    largest = 0.0
+    for rank, place in enumerate(ascending):
+        largest = max(largest, (len(ascending) - rank) * values[place])
+        adjusted[place] = min(1.0, largest)
+    return adjusted
+
+
 def _difference_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]:
     """The standard error of the difference of means, and its degrees of freedom (Welch-Satterthwaite)."""
     if a.size < 2 or b.size < 2:
@@ -117,15 +160,16 @@ def _difference_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[f
     return sqrt(total), degrees
 
 
-def compare(metrics: pd.DataFrame, metric: str, a: str, b: str, confidence: float = 0.95) -> Comparison:
-    """Compares two policies by one metric of their runs."""
-    values_a = _known(metrics.loc[metrics["policy"] == a, metric])
-    values_b = _known(metrics.loc[metrics["policy"] == b, metric])
+def compare(
+    metrics: pd.DataFrame, metric: str, a: str, b: str, confidence: float = 0.95, test: Test = "welch"
+) -> Comparison:
+    """Compares two policies by one metric of their runs; `paired` takes those with the same seed together."""
+    values_a, values_b = _values(metrics, metric, a, b, test)
     mean_a, mean_b = _mean_and_variance(values_a)[0], _mean_and_variance(values_b)[0]
     difference = mean_b - mean_a
-    error, degrees = _difference_error(values_a, values_b)
+    error, degrees = _error(values_a, values_b, test)
     reach = 0.0 if error == 0 else _t_quantile(degrees, confidence) * error
-    relative, relative_low, relative_high = _relative_change(values_a, values_b, confidence)
+    relative, relative_low, relative_high = _relative_change(values_a, values_b, confidence, test)
     return Comparison(
         metric=metric,
         a=a,
@@ -138,12 +182,45 @@ def compare(metrics: pd.DataFrame, metric: str, a: str, b: str, confidence: floa
         relative=relative,
         relative_low=relative_low,
         relative_high=relative_high,
-        p=welch(values_a, values_b),
+        p=p_of(values_a, values_b, test),
     )
 
 
+def p_of(a: ArrayLike, b: ArrayLike, test: Test) -> float:
+    return paired(a, b) if test == "paired" else welch(a, b)
+
+
+def _values(
+    metrics: pd.DataFrame, metric: str, a: str, b: str, test: Test
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if test == "welch":
+        of_a, of_b = (metrics.loc[metrics["policy"] == policy, metric] for policy in (a, b))
+        return _known(of_a), _known(of_b)
+    return pairs_by_seed(metrics[metrics["policy"] == a], metrics[metrics["policy"] == b], metric)
+
+
+def pairs_by_seed(
+    runs_a: pd.DataFrame, runs_b: pd.DataFrame, metric: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What both have for the seeds that both ran with, in the same order."""
+    both = pd.concat(
+        [runs.set_index("seed")[metric].astype(float) for runs in (runs_a, runs_b)], axis=1, join="inner"
+    ).to_numpy()
+    known = both[np.isfinite(both).all(axis=1)]
+    return known[:, 0], known[:, 1]
+
+
+def _error(a: NDArray[np.float64], b: NDArray[np.float64], test: Test) -> tuple[float, float]:
+    """The standard error of the difference of means, and its degrees of freedom."""
+    if test == "welch":
+        return _difference_error(a, b)
+    if a.size < 2:
+        return nan, nan
+    return sqrt(_mean_and_variance(b - a)[1] / a.size), a.size - 1
+
+
 def _relative_change(
-    a: NDArray[np.float64], b: NDArray[np.float64], confidence: float
+    a: NDArray[np.float64], b: NDArray[np.float64], confidence: float, test: Test
 ) -> tuple[float, float, float]:
     """mean(b) / mean(a) - 1 with Fieller's interval, which knows that a's mean is uncertain too.
 
@@ -154,33 +231,33 @@ def _relative_change(
     if not np.isfinite(mean_a) or not np.isfinite(mean_b) or mean_a == 0:
         return nan, nan, nan
     ratio = mean_b / mean_a
-    error, degrees = _difference_error(a, b)
+    error, degrees = _error(a, b, test)
     if not np.isfinite(error):
         return ratio - 1, nan, nan
-    quantile = 0.0 if error == 0 else _t_quantile(degrees, confidence)
+    # All ratios r for which mean_b - r·mean_a is within its own error of zero: a quadratic in r.
+    quantile = _t_quantile(degrees, confidence) if np.isfinite(degrees) else 0.0
     square_a = quantile**2 * variance_a / a.size
     square_b = quantile**2 * variance_b / b.size
+    shared = quantile**2 * float(np.cov(a, b)[0, 1]) / a.size if test == "paired" else 0.0
     spread = mean_a**2 - square_a
     if spread <= 0:
         return ratio - 1, nan, nan
-    centre = mean_a * mean_b / spread
-    reach = sqrt(max(0.0, (mean_a * mean_b) ** 2 - spread * (mean_b**2 - square_b))) / spread
+    centre = (mean_a * mean_b - shared) / spread
+    reach = sqrt(max(0.0, (mean_a * mean_b - shared) ** 2 - spread * (mean_b**2 - square_b))) / spread
     return ratio - 1, centre - reach - 1, centre + reach - 1
 
 
 def judge_order(
-    published_a: float, published_b: float, ours_a: ArrayLike, ours_b: ArrayLike, level: float = 0.05
+    published_a: float, published_b: float, ours_a: float, ours_b: float, p: float, level: float = 0.05
 ) -> Verdict:
-    """Whether our runs order a and b as published.
+    """Whether our means order a and b as published, p being that of their difference.
 
     A published tie agrees only with runs that do not differ significantly. Without a p, as with a single
     run each, nothing is significant.
     """
-    p = welch(ours_a, ours_b)
     is_significant = bool(p < level)
     if published_a == published_b:
         return "disagree" if is_significant else "agree"
     if not is_significant:
         return "not_significant"
-    ours_rises = _known(ours_b).mean() > _known(ours_a).mean()
-    return "agree" if ours_rises == (published_b > published_a) else "disagree"
+    return "agree" if (ours_b > ours_a) == (published_b > published_a) else "disagree"

@@ -16,6 +16,7 @@ from controller.experiment import Experiment, varied
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
 from paper_figures.campaign import BASE, Case, Simulated, simulated, varied_experiment
+from paper_figures.ceiling import Ceiling, cells, near, with_ceiling
 from paper_figures.claims import JudgedClaim, judged_claims
 from paper_figures.cpu import CpuMeter
 from paper_figures.decisions import decided
@@ -30,6 +31,8 @@ class Summary(BaseModel):
     """summary.json: what others script against."""
 
     orders: dict[str, int]
+    ceiling: Ceiling
+    cells: dict[str, int]  # published values near ours (two standard deviations), and all
     claims: list[JudgedClaim]
     seeds: int
     cpu_s: float
@@ -44,6 +47,8 @@ class Results:
     series: pd.DataFrame  # the first seed of every policy over time
     decisions: pd.DataFrame  # the same runs as their policies saw them, turn by turn
     orders: pd.DataFrame
+    ceiling: Ceiling
+    cells: pd.DataFrame  # every published value beside ours
     claims: list[JudgedClaim]
 
     @property
@@ -76,6 +81,8 @@ def build(
     page = write_page(folder, source, published, experiment, results, *shown)
     summary = Summary(
         orders=counted(results.orders),
+        ceiling=results.ceiling,
+        cells={"near": near(results.cells), "all": len(results.cells)},
         claims=results.claims,
         seeds=len(numbers),
         cpu_s=meter.read_s(),
@@ -123,8 +130,9 @@ def _results(
     series = campaign.series(BASE, seed=cases[0].seeds[0])
     base = metrics[metrics["variation"] == BASE]
     level = experiment.significance
-    orders, claims = judged_orders(base, published, level), judged_claims(base, published, level)
-    return Results(metrics, series, decided(cases), orders, claims)
+    orders, ceiling = with_ceiling(judged_orders(base, published, level), base, published, level)
+    claims = judged_claims(base, published, level)
+    return Results(metrics, series, decided(cases), orders, ceiling, cells(base, published), claims)
 
 
 def _write_tables(results: Results, folder: Path) -> Path:
@@ -137,4 +145,5 @@ def _write_tables(results: Results, folder: Path) -> Path:
     results.series.to_parquet(tables / "series.parquet")
     results.decisions.to_parquet(tables / "decisions.parquet")
     results.orders.to_parquet(tables / "orders.parquet")
+    results.cells.to_parquet(tables / "cells.parquet")
     return tables

@@ -1,20 +1,24 @@
 """The claims of a paper's text, recomputed.
 
 Each claim is a relative change between two policies. Its interval is Fieller's for a ratio of means
-(analysis.statistics.compare): it knows that the baseline's mean is uncertain too. Policies share their
-arrivals seed by seed, which the interval ignores: sharing could only narrow it, so it errs on the safe side,
-as Welch's test does for the orders.
+(analysis.statistics.compare): it knows that the baseline's mean is uncertain too, and, as the test does, that
+runs with one seed share their arrivals. The p of all claims of a paper are corrected together (Holm).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
+from typing import Literal
 
 import pandas as pd
 from pydantic import BaseModel
 
-from analysis.statistics import compare
+from analysis.statistics import Comparison, Test, compare, holm
 from paper_figures.published import Claim, Published
+
+State = Literal["holds", "in direction only", "does not hold"]
+"""In direction only: significant and as published, but of another size than the interval allows."""
 
 
 class JudgedClaim(BaseModel):
@@ -25,26 +29,51 @@ class JudgedClaim(BaseModel):
     ours: float | None
     low: float | None
     high: float | None
-    holds: bool  # the change has the published direction, and is significant
+    holds: bool  # in its size, too
+    state: State
+    p: float | None  # corrected
+    test: Test
+    correction: Literal["holm"] = "holm"
 
 
 def judged_claims(metrics: pd.DataFrame, published: Published, level: float = 0.05) -> list[JudgedClaim]:
-    return [_judged(metrics, claim, level) for claim in published.claims]
+    found = [_compared(metrics, claim, published.test, level) for claim in published.claims]
+    corrected = holm([each.p for each in found])
+    return [
+        _judged(claim, each, float(p), published.test, level)
+        for claim, each, p in zip(published.claims, found, corrected, strict=True)
+    ]
 
 
-def _judged(metrics: pd.DataFrame, claim: Claim, level: float) -> JudgedClaim:
+def _compared(metrics: pd.DataFrame, claim: Claim, test: Test, level: float) -> Comparison:
     change = claim.change
     summed = _summed(metrics, claim)
-    found = compare(summed, "total", change.against, change.of, confidence=1 - level)
+    return compare(summed, "total", change.against, change.of, confidence=1 - level, test=test)
+
+
+def _judged(claim: Claim, found: Comparison, p: float, test: Test, level: float) -> JudgedClaim:
     ends = sorted(claim.sign * 100 * end for end in (found.relative_low, found.relative_high))
+    is_significant = bool(claim.sign * found.difference > 0 and p < level)
+    state = _state(claim, is_significant, ends)
     return JudgedClaim(
         text=claim.text,
         published=claim.published,
         ours=_known(claim.sign * 100 * found.relative),
         low=_known(ends[0]),
         high=_known(ends[1]),
-        holds=bool(claim.sign * found.difference > 0 and found.p < level),
+        holds=state == "holds",
+        state=state,
+        p=_known(p),
+        test=test,
     )
+
+
+def _state(claim: Claim, is_significant: bool, ends: Sequence[float]) -> State:
+    if not is_significant:
+        return "does not hold"
+    if claim.published is None or ends[0] <= claim.published <= ends[1]:
+        return "holds"
+    return "in direction only"
 
 
 def _summed(metrics: pd.DataFrame, claim: Claim) -> pd.DataFrame:

@@ -46,17 +46,16 @@ def figures(
             f"significant",
             highlight=False,
         )
+        best = summary.ceiling
+        out.print(
+            f"  a perfect simulator would agree with {best.agree:.0f} ({best.low:.0f} to {best.high:.0f}), "
+            f"since the published table is one draw; {summary.cells['near']} of {summary.cells['all']} "
+            f"published values are within two standard deviations of ours",
+            highlight=False,
+        )
         for claim in summary.claims:
-            out.print(f"  {_verdict(claim):<18}{claim.text}; ours: {_measured(claim)}", highlight=False)
+            out.print(f"  {claim.state:<18}{claim.text}; ours: {_measured(claim)}", highlight=False)
         out.print(f"page: {summary.page}", highlight=False, soft_wrap=True)
-
-
-def _verdict(claim: JudgedClaim) -> str:
-    if not claim.holds:
-        return "does not hold"
-    if claim.published is None or claim.low is None or claim.high is None:
-        return "holds"
-    return "holds" if claim.low <= claim.published <= claim.high else "in direction only"
 
 
 def _measured(claim: JudgedClaim) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from analysis.statistics import judge_order, welch
+from analysis.statistics import Test, Verdict, holm, judge_order, paired, pairs_by_seed, signed_rank, welch
 from paper_figures.published import Order, Published
 
 Runs = Mapping[Any, pd.DataFrame]
@@ -19,24 +17,36 @@ VERDICTS = ("agree", "disagree", "not_significant")
 
 
 def judged_orders(metrics: pd.DataFrame, published: Published, level: float = 0.05) -> pd.DataFrame:
-    """One row per published order; metrics has one row per run."""
+    """One row per published order; metrics has one row per run.
+
+    p is that of the paper's test, p_holm the same with Holm's correction for all orders of a table, by which
+    an order is judged, and p_rank that of signed ranks, to look at beside it.
+    """
     ours: Runs = dict(iter(metrics.groupby(["scenario", "policy"], sort=False)))
-    rows = []
-    for order in published.orders():
-        runs_a, runs_b = (_values(ours, order, policy) for policy in (order.a, order.b))
-        judged = {
-            "ours_a": runs_a.mean() if runs_a.size else np.nan,
-            "ours_b": runs_b.mean() if runs_b.size else np.nan,
-            "p": welch(runs_a, runs_b),
-            "verdict": judge_order(order.published_a, order.published_b, runs_a, runs_b, level),
-        }
-        rows.append(order._asdict() | judged)
-    return pd.DataFrame(rows)
+    orders = pd.DataFrame(
+        [order._asdict() | _tested(ours, order, published.test) for order in published.orders()]
+    )
+    for places in orders.groupby("scenario", sort=False).indices.values():
+        orders.loc[places, "p_holm"] = holm(orders.loc[places, "p"])
+    orders["verdict"] = [_verdict(order, level) for order in records(orders)]
+    return orders
 
 
-def _values(ours: Runs, order: Order, policy: str) -> NDArray[np.float64]:
-    runs = ours.get((order.scenario, policy))
-    return np.array([]) if runs is None else runs[order.metric].to_numpy(dtype=float)
+def _verdict(order: Mapping[str, Any], level: float) -> Verdict:
+    published, ours = (order["published_a"], order["published_b"]), (order["ours_a"], order["ours_b"])
+    return judge_order(*published, *ours, order["p_holm"], level)
+
+
+def _tested(ours: Runs, order: Order, test: Test) -> dict[str, float]:
+    none = pd.DataFrame({"seed": [], order.metric: []})
+    of_a, of_b = (ours.get((order.scenario, policy), none) for policy in (order.a, order.b))
+    pairs = pairs_by_seed(of_a, of_b, order.metric)
+    return {
+        "ours_a": of_a[order.metric].astype(float).mean(),
+        "ours_b": of_b[order.metric].astype(float).mean(),
+        "p": paired(*pairs) if test == "paired" else welch(of_a[order.metric], of_b[order.metric]),
+        "p_rank": signed_rank(*pairs),
+    }
 
 
 def counted(orders: pd.DataFrame) -> dict[str, int]:

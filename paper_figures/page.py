@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
@@ -16,6 +17,7 @@ from analysis.metrics.labels import label_of
 from analysis.tables import text
 from controller.experiment import Experiment
 from paper_figures.campaign import BASE, NOT_A_SETTING, paper_module
+from paper_figures.ceiling import near
 from paper_figures.claims import judged_claims
 from paper_figures.doubts import explained, setting, unexplained
 from paper_figures.exhibits import Part, written
@@ -25,6 +27,7 @@ from paper_figures.published import Published
 if TYPE_CHECKING:
     from paper_figures.build import Results
 
+TESTS = {"paired": "t, pairs by seed", "welch": "Welch"}
 SENSITIVITY = "sensitivity.json"  # what an earlier `make sensitivity` left beside the page
 
 
@@ -50,6 +53,9 @@ def write_page(
         "page.html.j2",
         published=published,
         counts=counted(results.orders),
+        ceiling=results.ceiling,
+        near=near(results.cells),
+        cells=written(cells_table(results.cells, published, scenarios), "cells", "Values", "", folder).frame,
         claims=list(zip(published.claims, results.claims, strict=True)),
         seeds=int(results.base["seed"].nunique()),
         scenarios=scenarios,
@@ -62,6 +68,7 @@ def write_page(
         unexplained=unexplained(results.orders, published),
         sensitivity=_read_json(folder / SENSITIVITY),
         level=experiment.significance,
+        test=TESTS[published.test],
     )
     path = folder / "index.html"
     path.write_text(page, encoding="utf-8")
@@ -107,7 +114,10 @@ def orders_table(orders: pd.DataFrame, published: Published, scenarios: Mapping[
             "Published B": orders["published_b"],
             "Ours A": orders["ours_a"],
             "Ours B": orders["ours_b"],
-            "p (Welch)": orders["p"],
+            f"p ({TESTS[published.test]})": orders["p"],
+            "p (Holm)": orders["p_holm"],
+            "p (signed rank)": orders["p_rank"],
+            "Expected (%)": 100 * orders["expected"],
             "Verdict": orders["verdict"].str.replace("_", " "),
         }
     )
@@ -126,12 +136,13 @@ def claims_table(results: Results, published: Published) -> pd.DataFrame:
             "Ours (%)": judged.ours,
             "95 % from": judged.low,
             "to": judged.high,
-            "Holds": judged.holds,
+            "p (Holm)": judged.p,
+            "State": judged.state,
         }
         for claim, judged in zip(published.claims, results.claims, strict=True)
     ]
     return pd.DataFrame(rows).astype(
-        {"Published (%)": float, "Ours (%)": float, "95 % from": float, "to": float}
+        {"Published (%)": float, "Ours (%)": float, "95 % from": float, "to": float, "p (Holm)": float}
     )
 
 
@@ -145,7 +156,7 @@ def variations_table(metrics: pd.DataFrame, published: Published, level: float) 
     for name, title in titles.items():
         runs = metrics[metrics["variation"] == name]
         counts = counted(judged_orders(runs, published, level))
-        holding = sum(claim.holds for claim in judged_claims(runs, published, level))
+        states = Counter(claim.state for claim in judged_claims(runs, published, level))
         rows.append(
             {
                 "Assumption": title,
@@ -153,11 +164,29 @@ def variations_table(metrics: pd.DataFrame, published: Published, level: float) 
                 "Orders that agree": counts["agree"],
                 "Disagree": counts["disagree"],
                 "Not significant": counts["not_significant"],
-                "Claims that hold": f"{holding} of {len(published.claims)}",
+                "Claims that hold": states["holds"],
+                "In direction only": states["in direction only"],
                 "What is changed": reasons.get(name, ""),
             }
         )
     return pd.DataFrame(rows)
+
+
+def cells_table(cells: pd.DataFrame, published: Published, scenarios: Mapping[str, str]) -> pd.DataFrame:
+    """Those farthest away first."""
+    rows = cells.sort_values("away", key=abs, ascending=False, na_position="last")
+    labels = [label_of(metric) for metric in rows["metric"]]
+    return pd.DataFrame(
+        {
+            **({"Scenario": rows["scenario"].map(scenarios)} if rows["scenario"].any() else {}),
+            "Policy": rows["policy"].map(published.label),
+            "Metric": [label.name for label in labels],
+            "Published": rows["published"],
+            "Ours": rows["ours"],
+            "Standard deviation": rows["deviation"],
+            "Away (standard deviations)": rows["away"].round(1),
+        }
+    ).reset_index(drop=True)
 
 
 def parameters_table(experiment: Experiment, source: Path) -> pd.DataFrame:

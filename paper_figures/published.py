@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import yaml
 from pydantic import Field, model_validator
 
+from analysis.statistics import Test
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import Settings, validated
 
@@ -136,6 +137,8 @@ class Published(Settings):
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
     tables: dict[Scenario, Table]  # `table` alone where the experiment has no scenarios
     table_caption: str = ""
+    runs_per_value: Annotated[int, Field(ge=1)] = 1  # of which a published value is the mean
+    test: Test = "paired"  # of two policies; another one only where the paper itself used it
     claims: tuple[Claim, ...] = ()
     variations: tuple[Variation, ...] = ()
     doubts: tuple[Doubt, ...] = ()

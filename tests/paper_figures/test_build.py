@@ -56,11 +56,14 @@ def built(small_paper, spark, tmp_path_factory) -> Path:
 @pytest.mark.spark
 def test_summary_json_is_what_others_script_against(built):
     summary = json.loads((built / "summary.json").read_text())
-    assert list(summary) == ["orders", "claims", "seeds", "cpu_s"]
+    assert list(summary) == ["orders", "ceiling", "cells", "claims", "seeds", "cpu_s"]
     assert list(summary["orders"]) == ["agree", "disagree", "not_significant"]
     assert sum(summary["orders"].values()) == 42
     assert len(summary["claims"]) == 7
-    assert all(list(c) == ["text", "published", "ours", "low", "high", "holds"] for c in summary["claims"])
+    known = ["text", "published", "ours", "low", "high", "holds", "state", "p", "test", "correction"]
+    assert all(list(claim) == known for claim in summary["claims"])
+    assert summary["cells"]["all"] == 28
+    assert 0 <= summary["ceiling"]["low"] <= summary["ceiling"]["agree"] <= summary["ceiling"]["high"] <= 42
     assert summary["seeds"] == 2
     assert summary["cpu_s"] > 0
 
@@ -84,7 +87,7 @@ def test_the_page_shows_everything_and_every_link_leads_somewhere(built):
 
 @pytest.mark.spark
 def test_tables_come_in_three_formats_and_figures_in_two(built):
-    for stem in ("table_3", "orders", "claims", "variations", "parameters"):
+    for stem in ("table_3", "orders", "claims", "variations", "parameters", "cells"):
         assert all((built / f"{stem}.{kind}").stat().st_size > 0 for kind in ("csv", "md", "tex")), stem
     assert all((built / f"figure_06_ideal.{kind}").stat().st_size > 1000 for kind in ("png", "pdf"))
     table = pd.read_csv(built / "table_3.csv", dtype=str)

@@ -18,7 +18,14 @@ def test_a_reduction_with_its_interval(metrics, published):
     cheaper, _ = judged_claims(metrics, published)
     assert cheaper.ours == pytest.approx(40.0)
     assert 38.0 < cheaper.low < 40.0 < cheaper.high < 42.0
-    assert cheaper.holds
+    assert (cheaper.state, cheaper.holds) == ("in direction only", False)  # published are 50
+    assert (cheaper.test, cheaper.correction) == ("paired", "holm")
+
+
+def test_a_claim_holds_where_its_size_lies_in_our_interval(metrics, published):
+    metrics.loc[metrics["policy"] == "b", "cost"] = [49.0, 50.0, 51.0, 50.0]
+    half, _ = judged_claims(metrics, published)
+    assert (half.state, half.holds) == ("holds", True)
 
 
 def test_a_change_that_is_not_significant_does_not_hold(metrics, published):

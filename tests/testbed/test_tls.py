@@ -53,8 +53,8 @@ def secured(fog: Fog) -> Iterator[Fog]:
     eventually(lambda: ask_prometheus(fog, 'up{job="kafka"} == 1'))
 
 
-# How curl says that it does not trust a certificate. Both authorities have one name, so the signature is tried with
-# the wrong key; what OpenSSL makes of that, and so the number, hangs on the bits of the signature.
+# How curl says that it does not trust a certificate. Both authorities have one name, so that the signature is
+# tried with the wrong key; what OpenSSL makes of that, and so the number, hangs on the bits of the signature.
 UNTRUSTED = {(35, "000"), (60, "000")}
 
 
