@@ -13,8 +13,10 @@ RESULTS ?= results
 TESTBED ?=
 SEED ?= 1
 SETS ?= 200
+RECORDS ?= paper_figures/gesscale/measured
+comma := ,
 
-.PHONY: help setup experiment compare figures sensitivity artifacts testbed-up testbed-down test test-together test-alone test-testbed lint format bench lock clean
+.PHONY: help setup experiment campaign compare figures sensitivity artifacts testbed-up testbed-down test test-together test-alone test-testbed lint format bench lock clean
 
 help: ## Print this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +49,9 @@ setup: $(VENV)/.ready-dev ## Install everything, tools for developers included
 experiment: $(if $(filter local pi,$(TESTBED)),$(VENV)/.ready-testbed,$(VENV)/.ready) ## Run one experiment and write its report (POLICY=, WORKLOAD=, SEED=, TESTBED=local|pi, SPAN=)
 	@[ -n "$(POLICY)" ] || { echo "name a policy: make experiment POLICY=gesscale; '$(BIN)/fogscale policies' lists them" >&2; exit 2; }
 	@$(BIN)/fogscale run --policy "$(POLICY)" --seed "$(SEED)" $(if $(TESTBED),--testbed "$(TESTBED)") $(if $(SPAN),--span "$(SPAN)") $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(FRESH),--fresh) --out "$(RESULTS)" --analyze
+
+campaign: $(VENV)/.ready-testbed ## Run and record all of an experiment on a real testbed; goes on where it stopped (TESTBED=, POLICIES=, SCENARIO=, SEEDS=, SPAN=, RECORDS=)
+	@$(BIN)/fogscale campaign --testbed "$(or $(TESTBED),local)" $(foreach p,$(subst $(comma), ,$(POLICIES)),--policy "$(p)") $(if $(SCENARIO),--scenario "$(SCENARIO)") $(if $(SEEDS),$(foreach s,$(shell seq 1 $(SEEDS)),--seed $(s))) $(if $(SPAN),--span "$(SPAN)") --out "$(RESULTS)" --records "$(RECORDS)"
 
 compare: $(VENV)/.ready ## Compare policies with Welch's t-test (POLICIES=a,b WORKLOAD=, SEEDS=)
 	@[ -n "$(POLICIES)" ] || { echo "name policies: make compare POLICIES=gesscale,thr_nlaware" >&2; exit 2; }

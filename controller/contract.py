@@ -9,6 +9,11 @@ from typing import ClassVar, NamedTuple, Protocol, Self
 from numpy.random import Generator
 
 from controller.model import Capabilities, Note, Observation, Plan, Sample, Topology
+from fogscale.errors import FogscaleError
+
+
+class ForgottenRunError(FogscaleError):
+    """A run cannot go on: its testbed was built anew since, or ran something else."""
 
 
 class Policy(Protocol):

@@ -7,11 +7,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +22,7 @@ from controller import testbeds as testbed_registry
 from controller.control.command import control
 from controller.journal import read as read_journal
 from controller.learned import read as read_learned
+from controller.loop import Progress
 from controller.protocol.command import protocol_app
 from controller.recording import JOURNAL
 from controller.replay import differences
@@ -87,12 +89,18 @@ def default_experiment(policies: Sequence[str] = ()) -> Path:
 
 
 def _experiment(file: Path | None, policies: Sequence[str], scenario: str | None) -> experiments.Experiment:
-    """An experiment file, the one of a paper by its name, or by default that in which the policies belong."""
+    return experiments.scenario_of(_whole(None, file, policies), scenario)
+
+
+def _whole(testbed: str | None, file: Path | None, policies: Sequence[str]) -> experiments.Experiment:
+    """An experiment file, the one of a paper by its name, or by default that of the testbed, or that in which
+    the policies belong; with all its scenarios."""
     from paper_figures.published import papers
 
+    if testbed in TESTBEDS and file is None:
+        return experiments.load(Path(str(files("controller.testbeds.flink") / f"{testbed}.yml")))
     named = {folder.name: folder / "experiment.yml" for folder in papers()}
-    path = default_experiment(policies) if file is None else named.get(str(file), file)
-    return experiments.scenario_of(experiments.load(path), scenario)
+    return experiments.load(default_experiment(policies) if file is None else named.get(str(file), file))
 
 
 def _on(
@@ -101,9 +109,7 @@ def _on(
     """The experiment on the testbed that is wanted; those that an inventory builds have experiments of their
     own."""
     is_built = testbed in TESTBEDS
-    if is_built and file is None:
-        file = Path(str(files("controller.testbeds.flink") / f"{testbed}.yml"))
-    experiment = _experiment(file, policies, scenario)
+    experiment = experiments.scenario_of(_whole(testbed, file, policies), scenario)
     if is_built and experiment.testbed.kind != "flink":
         raise FogscaleError(
             f"experiment '{experiment.name}' is for the {experiment.testbed.kind} testbed: leave it out, or"
@@ -217,6 +223,62 @@ def run(
     else:
         for folder in folders:
             out.print(f"recorded {folder}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def campaign(
+    file: ExperimentFile = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Policies to run; default: all of the experiment.")
+    ] = None,
+    scenario: Annotated[
+        list[str] | None, typer.Option(help="Scenarios to run; default: all of the experiment.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
+    ] = None,
+    testbed: Annotated[
+        str | None, typer.Option(help="Where to run: local, pi, or a kind; default: the file's, else local.")
+    ] = None,
+    span: Annotated[
+        str | None, typer.Option(help="How much of the load each run takes, e.g. 48h; default: as written.")
+    ] = None,
+    records: Annotated[
+        Path, typer.Option(help="Folder for the records: of each run, its compressed journal and manifest.")
+    ] = Path("results/records"),
+    results: Results = Path("results"),
+    as_json: Json = False,
+) -> None:
+    """Run all of an experiment on a real testbed and keep a small record of each run; what is recorded is not
+    run again, and what was interrupted goes on."""
+    from controller.campaign.running import carry_out, refuse_what_cannot_run
+
+    testbed = "local" if testbed is None and file is None else testbed
+    names = scenario or list(experiments.scenarios_of(_whole(testbed, file, policy or [])))
+    parts = [_on(testbed, file, policy or [], name or None, span) for name in names]
+    runs = [each for part in parts for each in experiments.runs_of(part, policy or None, seed or None)]
+    refuse_what_cannot_run(runs)
+    if parts[0].testbed.kind == "flink":
+        _bring_up(parts[0])
+
+    def shown(each: experiments.Run, number: int) -> AbstractContextManager[Progress | None]:
+        label = f"{each.experiment} {each.policy}, seed {each.seed} ({number}/{len(runs)})"
+        return progress_bar(label, prepare(each).duration_s)
+
+    kept = []
+    for each in carry_out(runs, results, records, shown):
+        kept.append({"run": each.run.id, "record": str(each.record), "audit": each.audit})
+        if not as_json:
+            how = "was recorded before" if each.was_there else "recorded"
+            out.print(f"{each.run.id}: {how}{_audited(each.audit)}", highlight=False, soft_wrap=True)
+    if as_json:
+        print(json.dumps(kept))
+
+
+def _audited(audit: Mapping[str, Any]) -> str:
+    if not audit:
+        return ""
+    return f"; {audit['produced']} records produced, {audit['lost']} lost, {audit['doubled']} doubled"
 
 
 @app.command("analyze")

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from controller.contract import Step
+from controller.contract import ForgottenRunError, Step
 from controller.loop import Progress
 from controller.model import Capabilities, Observation, OperatorMetrics, Plan, Sample
 from controller.testbeds import Assignment
@@ -157,7 +157,10 @@ class FlinkTestbed:
         out, and named."""
         notes = self._notebook.notes
         if notes is None or notes.settings != self._digest or notes.ended:
-            raise FogscaleError("the testbed knows nothing of this run any more: use --fresh to start over")
+            raise ForgottenRunError(
+                "the testbed knows nothing of this run any more: use --fresh to start over"
+            )
+        self._assemble(notes.run)
         last = steps[-1]
         reached_s = last.observation.time_s + last.waited_s
         away_s = max(0.0, time.time() - (notes.seen_s or time.time()))
@@ -174,11 +177,17 @@ class FlinkTestbed:
 
     def _connect(self, stack: ExitStack) -> None:
         self._connection = connection = stack.enter_context(connected(self._settings.name))
-        access, patience_s = connection.access, self._settings.patience_s
+        access = connection.access
         check_nodes(self._topology, access.manifest)
         self._ready = connection.ready_nodes()
         self._notebook = Notebook(access.folder)
-        self._run = self._run_name()
+        self._input = Offsets(access.kafka.access(PRODUCER), INPUT)
+
+    def _assemble(self, run: str) -> None:
+        """What works for the run of this name: a new one, or one that goes on."""
+        connection, patience_s = self._connection, self._settings.patience_s
+        access = connection.access
+        self._run = run
         self._producer = Producer(self._load(), access.kafka.access(PRODUCER), access.folder)
         fleet = Fleet(connection.cluster, connection.flink, access.fog_nodes, patience_s)
         program = program_for(access, self._settings, self._run)
@@ -188,14 +197,6 @@ class FlinkTestbed:
         self._changes = Reconfigurations(
             self._rescaler, self._ledger, self._now_s, self._has_work, self._wanted.start
         )
-        self._input = Offsets(access.kafka.access(PRODUCER), INPUT)
-
-    def _run_name(self) -> str:
-        """Of the run that goes on, or a new one."""
-        notes = self._notebook.notes
-        if notes is not None and notes.settings == self._digest and not notes.ended:
-            return notes.run
-        return f"{self._digest[:6]}-{int(time.time())}"
 
     @property
     def _digest(self) -> str:
@@ -230,6 +231,7 @@ class FlinkTestbed:
             raise FogscaleError(
                 f"job '{strangers[0]}' runs on this testbed: cancel it, or go on with the run it belongs to"
             )
+        self._assemble(f"{self._digest[:6]}-{int(time.time())}")
         output = Offsets(kafka.access(PRODUCER), OUTPUT)
         notes = Notes(self._run, self._digest, self._input.ends(), output.ends())
         output.close()

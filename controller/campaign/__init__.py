@@ -1,0 +1,1 @@
+"""Campaigns on a real testbed: one run after the other, each kept as a small record."""

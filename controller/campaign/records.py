@@ -1,0 +1,104 @@
+"""A run as it is kept for others: its journal compressed, and a manifest that says how it came about.
+
+A folder of records is laid out like one of results (experiment=…/policy=…/workload=…/seed=…). Unpacked, it is
+one: everything that reads results reads records, and needs no testbed."""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from controller.experiment import Run
+from controller.journal import read
+from controller.recording import JOURNAL, MANIFEST
+from fogscale.errors import FogscaleError
+
+PACKED = f"{JOURNAL}.xz"
+LARGEST_BYTES = 300_000
+ABOUT = "recorded"  # the manifest's part on how the run came about
+
+
+def has_record(records: Path, run: Run) -> bool:
+    """Whether this run is kept there; one of the same name with other settings is an error."""
+    folder = records / run.folder
+    if not (folder / PACKED).exists():
+        return False
+    if _manifest(folder)["run"] != run.model_dump(mode="json"):
+        raise FogscaleError(
+            f"{folder} is a record of this run with other settings: move it away, or choose another folder"
+            " with --records"
+        )
+    return True
+
+
+def keep(folder: Path, records: Path, run: Run, about: Mapping[str, Any]) -> Path:
+    """Packs a finished run; the journal comes last, so that a record without one was not finished."""
+    place = records / run.folder
+    packed = lzma.compress((folder / JOURNAL).read_bytes(), preset=9)
+    if len(packed) > LARGEST_BYTES:
+        raise FogscaleError(
+            f"{folder / JOURNAL} takes {len(packed)} bytes even when compressed, more than a record may"
+            f" ({LARGEST_BYTES}): take samples less often (testbed.sample_interval_s)"
+        )
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        manifest = {**_manifest(folder), ABOUT: dict(about)}
+        text = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)
+        (place / MANIFEST).write_text(text, encoding="utf-8")
+        unfinished = place / f"{PACKED}.unfinished"
+        unfinished.write_bytes(packed)
+        unfinished.replace(place / PACKED)
+    except OSError as error:
+        raise FogscaleError(
+            f"cannot write {place}: {error.strerror}; choose another folder with --records"
+        ) from error
+    return place
+
+
+def records_in(records: Path) -> list[Path]:
+    """The folders of all records, in order."""
+    return sorted(path.parent for path in records.rglob(PACKED))
+
+
+def unpacked(records: Path, results: Path) -> Iterator[Path]:
+    """Lays every record out as the folder of a run."""
+    for folder in records_in(records):
+        place = results / folder.relative_to(records)
+        place.mkdir(parents=True, exist_ok=True)
+        try:
+            (place / JOURNAL).write_bytes(lzma.decompress((folder / PACKED).read_bytes()))
+        except (lzma.LZMAError, EOFError) as error:
+            raise FogscaleError(f"{folder / PACKED} is damaged ({error}): fetch it anew") from None
+        (place / MANIFEST).write_bytes((folder / MANIFEST).read_bytes())
+        yield place
+
+
+def about(folder: Path) -> dict[str, Any]:
+    """How a record, or an unpacked one, came about."""
+    return dict(_manifest(folder).get(ABOUT) or {})
+
+
+def is_over(folder: Path) -> bool:
+    """Whether the folder of results holds a run that went to its end."""
+    recorded = read(folder / JOURNAL)
+    return recorded is not None and recorded.ended
+
+
+def findings(folder: Path) -> Mapping[str, Any]:
+    recorded = read(folder / JOURNAL)
+    return {} if recorded is None else recorded.findings
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise FogscaleError(f"{path} cannot be read ({error}): run the experiment again") from None
+    if not isinstance(found, dict) or "run" not in found:
+        raise FogscaleError(f"{path} describes no run: run the experiment again")
+    return found
