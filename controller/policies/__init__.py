@@ -1,4 +1,4 @@
-"""Autoscalers: one file = one policy, its stem is the name.
+"""Autoscalers: one file = one policy, its stem is the name; a policy of several files is a folder instead.
 
 A file dropped into this folder is found by itself; another package publishes a policy through the entry
 point group `fogscale.policies` (name = "package.module", a module that registers it).

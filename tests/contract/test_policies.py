@@ -366,7 +366,9 @@ def test_a_steady_job_is_left_alone_when_a_metric_is_missing(name, tmp_path, ste
     policy = prepared_for(name, STEADY_PER_S, tmp_path).policy()
     for step in steady:
         blind = {operator: without(seen, [metric]) for operator, seen in step.observation.operators.items()}
-        assert keeps(policy.decide(replace(step.observation, operators=blind)), step.observation)
+        plan = policy.decide(replace(step.observation, operators=blind))
+        # One that learns may try something out, but nothing that it would not try seeing all.
+        assert keeps(plan, step.observation) or (learns(name) and plan == step.plan)
 
 
 def test_blind_it_plans_nothing(prepared, observations):
