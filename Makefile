@@ -16,7 +16,7 @@ SETS ?= 200
 RECORDS ?= paper_figures/gesscale/measured
 comma := ,
 
-.PHONY: help setup experiment campaign compare figures sensitivity artifacts testbed-up testbed-down test test-together test-alone test-testbed lint format bench lock clean
+.PHONY: help setup experiment campaign faults compare figures sensitivity artifacts testbed-up testbed-down test test-together test-alone test-testbed lint format bench lock clean
 
 help: ## Print this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ experiment: $(if $(filter local pi,$(TESTBED)),$(VENV)/.ready-testbed,$(VENV)/.r
 
 campaign: $(VENV)/.ready-testbed ## Run and record all of an experiment on a real testbed; goes on where it stopped (TESTBED=, POLICIES=, SCENARIO=, SEEDS=, SPAN=, RECORDS=)
 	@$(BIN)/fogscale campaign --testbed "$(or $(TESTBED),local)" $(foreach p,$(subst $(comma), ,$(POLICIES)),--policy "$(p)") $(if $(SCENARIO),--scenario "$(SCENARIO)") $(if $(SEEDS),$(foreach s,$(shell seq 1 $(SEEDS)),--seed $(s))) $(if $(SPAN),--span "$(SPAN)") --out "$(RESULTS)" --records "$(RECORDS)"
+
+faults: $(VENV)/.ready-testbed ## Break the real testbed in twelve ways while an experiment runs (ROUNDS=, SEED=; needs root)
+	@$(BIN)/fogscale faults --rounds "$(or $(ROUNDS),1)" --seed "$(SEED)" --out "$(RESULTS)"
 
 compare: $(VENV)/.ready ## Compare policies with Welch's t-test (POLICIES=a,b WORKLOAD=, SEEDS=)
 	@[ -n "$(POLICIES)" ] || { echo "name policies: make compare POLICIES=gesscale,thr_nlaware" >&2; exit 2; }

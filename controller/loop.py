@@ -57,7 +57,9 @@ def run(testbed: Testbed, policy: Policy, log: Log, progress: Progress | None = 
         if plan is not None:
             testbed.apply(plan)
         period_s = policy.period_s
-        log.append(Step(observation, plan, period_s, samples, *told_by(policy, observation.time_s)))
+        estimates, notes = told_by(policy, observation.time_s)
+        notes = (*notes, *(testbed.happened() if hasattr(testbed, "happened") else ()))
+        log.append(Step(observation, plan, period_s, samples, estimates, notes))
         testbed.wait(period_s)
         if progress is not None:
             progress(observation.time_s + period_s)

@@ -27,6 +27,7 @@ from controller.protocol.command import protocol_app
 from controller.recording import JOURNAL
 from controller.replay import differences
 from controller.run import decided_by, execute, prepare
+from controller.testbeds.flink.faults.command import faults
 from fog.command import testbed_app
 from fog.folders import TESTBEDS
 from fogscale.console import Json, Results, interrupted, out, progress_bar, spark_session
@@ -375,7 +376,7 @@ def replay_run(
 
 
 # The commands of the other packages, below those above in the help.
-for command in (figures, sensitivity, calibrate, control, produce, audit):
+for command in (figures, sensitivity, calibrate, control, faults, produce, audit):
     app.command()(command)
 
 

@@ -38,16 +38,7 @@ class ObjectStore:
 
     def client(self, key: Key | None) -> Minio:
         """None: nobody."""
-        from minio import Minio
-
-        return Minio(
-            self.endpoint,
-            access_key=None if key is None else key.access,
-            secret_key=None if key is None else key.secret,
-            secure=bool(self.ca),
-            region="us-east-1",
-            http_client=_impatient(self.ca),
-        )
+        return client(self.endpoint, key, self.ca)
 
     def admin(self) -> MinioAdmin:
         from minio.credentials.providers import StaticProvider
@@ -60,6 +51,20 @@ class ObjectStore:
             secure=bool(self.ca),
             http_client=_impatient(self.ca),
         )
+
+
+def client(endpoint: str, key: Key | None, ca: str) -> Minio:
+    """Of a store at address:port, with a key or as nobody; `ca` is as in ObjectStore."""
+    from minio import Minio
+
+    return Minio(
+        endpoint,
+        access_key=None if key is None else key.access,
+        secret_key=None if key is None else key.secret,
+        secure=bool(ca),
+        region="us-east-1",
+        http_client=_impatient(ca),
+    )
 
 
 def _impatient(ca: str) -> PoolManager:

@@ -53,6 +53,8 @@ def serving(answer: Callable[[Request], Answer]) -> Iterator[Server]:
             data = content.encode() if isinstance(content, str) else json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
+            if data.startswith(b"<"):
+                self.send_header("Content-Type", "application/xml")
             self.end_headers()
             self.wfile.write(data)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from controller.testbeds.flink.bucket import Bucket
 from controller.testbeds.flink.http import Door
 from fog.emulation.state import State
 from fog.folders import state_folder
 from fog.manifest import Manifest, read
 from fog.services.broker import FLINK, PRODUCER, Broker
+from fog.services.objects import Key
 from fogscale.errors import FogscaleError
 
 READER = "fogscale"  # Prometheus' user
@@ -27,6 +29,7 @@ class Access:
     prometheus: Door
     kubeconfig: Path
     kafka: Broker = field(repr=False)
+    bucket: Bucket = field(repr=False)
 
     @property
     def services_node(self) -> str:
@@ -51,7 +54,13 @@ def access_to(testbed: str) -> Access:
         prometheus=_prometheus(manifest, _secret(folder, "prometheus_reader")),
         kubeconfig=folder / KUBECONFIG,
         kafka=Broker(_address(manifest, "kafka"), passwords, _ca(manifest, "kafka")),
+        bucket=_bucket(folder, manifest),
     )
+
+
+def _bucket(folder: Path, manifest: Manifest) -> Bucket:
+    key = Key(_secret(folder, "minio_flink_access"), _secret(folder, "minio_flink_secret"))
+    return Bucket(_address(manifest, "minio"), key, _ca(manifest, "minio"))
 
 
 def _flink(manifest: Manifest) -> Door:

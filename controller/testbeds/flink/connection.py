@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
 from controller.testbeds.flink.access import Access, access_to
+from controller.testbeds.flink.holder import has_ended, this_process
 from controller.testbeds.flink.http import UnreachableError
 from controller.testbeds.flink.kubernetes import Cluster, Lease, cluster_of
 from controller.testbeds.flink.prometheus import Prometheus
@@ -18,12 +17,14 @@ from fog.emulation.namespaces import entered
 
 LEASE = "fogscale-controller"
 RENEW_EVERY_S = 10.0
+GLANCE_S = 5.0
 
 
 @dataclass
 class Connection:
     access: Access
     flink: Flink
+    glance: Flink  # asked once and for seconds at most: for those who cannot wait for one that hangs
     cluster: Cluster
     prometheus: Prometheus
     lease: Lease
@@ -46,13 +47,14 @@ def connected(testbed: str) -> Iterator[Connection]:
         access = access_to(testbed)
         stack.enter_context(entered(access.network))
         flink, cluster = Flink(access.flink), cluster_of(access.kubeconfig)
+        glance = Flink(access.flink, answer_within_s=GLANCE_S, tries_again=False)
         prometheus = Prometheus(access.prometheus)
-        for client in (flink, cluster, prometheus):
+        for client in (flink, glance, cluster, prometheus):
             stack.callback(client.close)
-        lease = Lease(cluster, LEASE, f"{socket.gethostname()}-{os.getpid()}")
+        lease = Lease(cluster, LEASE, this_process(), has_ended=has_ended)
         lease.take()
         stack.callback(_give_up, lease)
-        yield Connection(access, flink, cluster, prometheus, lease)
+        yield Connection(access, flink, glance, cluster, prometheus, lease)
 
 
 def _give_up(lease: Lease) -> None:

@@ -74,10 +74,16 @@ class Service:
     """One service behind a door. `name` is what errors call it."""
 
     def __init__(
-        self, name: str, door: Door, answer_within_s: float = ANSWER_WITHIN_S, *, only_look: bool = False
+        self,
+        name: str,
+        door: Door,
+        answer_within_s: float = ANSWER_WITHIN_S,
+        *,
+        only_look: bool = False,
+        tries_again: bool = True,
     ) -> None:
         self.name, self.url = name, door.url.rstrip("/")
-        self._only_look = only_look
+        self._only_look, self._tries_again = only_look, tries_again
         headers = {} if door.token is None else {"Authorization": f"Bearer {door.token}"}
         self._client = httpx.Client(
             base_url=self.url,
@@ -108,7 +114,7 @@ class Service:
         """The JSON that was answered. `again`: what happens twice does no harm, so it may be tried again."""
         if self._only_look and method != "GET":
             raise RefusedError(f"{self.name} is only looked at here: {method} {path} is not sent")
-        pauses = PAUSES_S if again else ()
+        pauses = PAUSES_S if again and self._tries_again else ()
         for attempt in range(len(pauses) + 1):
             try:
                 return self._once(method, path, body, params, headers, file)

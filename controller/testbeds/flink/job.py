@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 from controller.testbeds.flink.fleet import until
-from controller.testbeds.flink.http import MissingError
+from controller.testbeds.flink.http import MissingError, RefusedError
 from controller.testbeds.flink.rest import ENDED, Bounds, Flink, Job
 from fogscale.errors import FogscaleError
 
@@ -39,25 +41,50 @@ class RunningJob:
     noted: Callable[[RunningJob], None] = lambda _: (
         None
     )  # hears of every change, so that a crash forgets none
+    # Where the newest state of a job lies, whatever became of the JobManager; None where there is none.
+    newest_state: Callable[[str], str | None] = lambda _: None
     _jar_id: str | None = field(default=None, repr=False)
+    _next_id: str | None = field(default=None, repr=False)  # of a start that Flink may still be at
 
-    def look(self) -> Job | None:
-        """None while it is stopped."""
+    def look(self, flink: Flink | None = None) -> Job | None:
+        """None while it is stopped, and where Flink has forgotten it."""
         job = self.id
         if job is None:
             return None
         try:
-            return self.flink.job(job)
+            return (flink or self.flink).job(job)
         except MissingError:
             return None
 
     def start(self, counts: Counts) -> None:
-        """From the savepoint, if there is one; returns once Flink has taken the job."""
-        if self._jar_id is None:
-            self._jar_id = self.flink.upload(self.program.jar)
-        arguments = self.program.arguments(counts)
-        self.id = self.flink.run(self._jar_id, self.program.entry_class, arguments, self.savepoint)
+        """From the savepoint, if there is one; returns once Flink has taken the job. Its id is noted before
+        Flink hears of it, so that no controller that comes after this one starts a second."""
+        self.id, self._next_id = self._next_id or uuid4().hex, None
         self.noted(self)
+        self._hand_over(self.id, self.program.arguments(counts))
+
+    def _hand_over(self, job: str, arguments: list[str]) -> None:
+        def is_taken() -> bool:
+            if not self._is_missing(job):
+                return True  # an answer that we did not hear
+            if self._jar_id is None:
+                self._jar_id = self.flink.upload(self.program.jar)
+            try:
+                self.flink.run(self._jar_id, self.program.entry_class, arguments, self.savepoint, job=job)
+            except MissingError:  # a JobManager that began anew has lost the jar
+                self._jar_id = None
+                return False
+            except RefusedError:  # unless it took the job from a controller that is gone
+                if self._is_missing(job):
+                    raise
+            return True
+
+        try:
+            until(is_taken, self.patience_s, "handing the job over to Flink")
+        except RefusedError:
+            self.id = None
+            self.noted(self)
+            raise
 
     def stop(self) -> str:
         """With a savepoint; the job is gone then."""
@@ -73,12 +100,27 @@ class RunningJob:
         return made.location
 
     def resume_from(self, job: str | None, savepoint: str | None) -> None:
-        """What a controller that is gone left: a job that runs, or where to go on from. One that was stopped
-        and not noted tells itself where its savepoint lies."""
-        self.savepoint = savepoint
-        self.id = None if job is None or self._has_ended(job) else job
-        if job is not None and self.id is None:
-            self.savepoint = self.flink.last_state(job) or savepoint
+        """What a controller that is gone left: a job that runs, or where to go on from."""
+        self.savepoint, self.id = savepoint, job
+        if job is not None and self._has_ended(job):
+            self.give_up()
+
+    @property
+    def is_lost(self) -> bool:
+        """Flink has forgotten the job, as it does when its JobManager dies, or has given it up."""
+        job = self.id
+        return job is not None and self._has_ended(job)
+
+    def give_up(self) -> None:
+        """Forgets a job that is gone: the next start goes on from its newest state, which the bucket knows
+        even if Flink does not."""
+        job = self._known_id()
+        found = self.newest_state(job) or self.flink.last_state(job)
+        # One without any state may have been handed over a moment ago: the same id cannot be taken twice.
+        self._next_id = job if found is None and self._is_missing(job) else None
+        self.savepoint = found or self.savepoint
+        self.id = self._jar_id = None
+        self.noted(self)
 
     def cancel(self) -> None:
         job, self.id = self.id, None
@@ -89,7 +131,8 @@ class RunningJob:
     def forget_jar(self) -> None:
         jar_id, self._jar_id = self._jar_id, None
         if jar_id is not None:
-            self.flink.remove_jar(jar_id)
+            with suppress(MissingError):  # the JobManager began anew
+                self.flink.remove_jar(jar_id)
 
     def require(self, counts: Counts) -> None:
         """At most so many instances; with fewer slots, fewer run."""
@@ -118,13 +161,13 @@ class RunningJob:
         )
         return {name: known.get(vertex, 0) for name, vertex in self.program.vertices.items()}
 
-    def placement(self, seen: Job | None) -> dict[str, tuple[str, ...]]:
+    def placement(self, seen: Job | None, flink: Flink | None = None) -> dict[str, tuple[str, ...]]:
         """The node of each instance; none while the job does not run as a whole."""
         if seen is None or not seen.all_run:
             return dict.fromkeys(self.program.vertices, ())
         names = {vertex: name for name, vertex in self.program.vertices.items()}
         return {
-            names[each.name]: self.flink.nodes_of(seen.id, each.id)
+            names[each.name]: (flink or self.flink).nodes_of(seen.id, each.id)
             for each in seen.vertices
             if each.name in names
         }
@@ -147,3 +190,10 @@ class RunningJob:
             return self.flink.job(job).state in ENDED
         except MissingError:
             return True
+
+    def _is_missing(self, job: str) -> bool:
+        try:
+            self.flink.job(job)
+        except MissingError:
+            return True
+        return False

@@ -14,6 +14,7 @@ from controller.testbeds.flink.prometheus import Prometheus, Series, named
 
 SCRAPE_S = 5.0
 MISSED_SCRAPES = 2.5  # a series that was not scraped for so long is gone
+MOST_OF_A_WHOLE = 1.5  # a share beyond it is no measurement
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,7 @@ class JobMonitor:
             return series[name].rate_per_s(from_s, least_s) if name in series else None
 
         def ratio(name: str) -> float | None:
-            per_s = rate(name)
-            return None if per_s is None else min(1.0, per_s / 1000)
+            return _ratio(rate(name), 1000)  # milliseconds per second
 
         first = series[queries.RECORDS_IN]
         return _Instance(
@@ -294,8 +294,10 @@ def _lag(
     until every partition that holds records has an offset."""
     ends = {each.labels["partition"]: each.last for each in topic}
     at = {each.labels.get("partition"): each.last for each in offsets}
+    if not ends or not all(isfinite(value) for value in (*ends.values(), *at.values())):
+        return None
     used = {part: end for part, end in ends.items() if end > base.get(part, 0)}
-    if not ends or any(at.get(part, -1) < 0 for part in used):
+    if any(at.get(part, -1) < 0 for part in used):
         return None
     waiting = sum(max(0.0, end - at[part] - 1) for part, end in used.items())
     names = {name for operator in operators for name in operator.upstream}
@@ -323,4 +325,9 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _ratio(value: float | None, whole: float | None) -> float | None:
-    return None if value is None or not whole else min(1.0, max(0.0, value / whole))
+    """A share of a whole. What cannot be is not measured: two scrapes a moment apart may show a little more
+    than all of it, nothing shows twice as much."""
+    if value is None or whole is None or not isfinite(value) or not isfinite(whole) or whole <= 0:
+        return None
+    share = value / whole
+    return min(1.0, share) if 0 <= share <= MOST_OF_A_WHOLE else None

@@ -28,6 +28,7 @@ class Notes:
     ] = ()  # when the controller was away: at which time of the run, how long
     seen_s: float | None = None  # when the controller was last known to live, by the clock
     ended: bool = False
+    rescales: tuple[dict[str, Any], ...] = ()  # those that are done, for the report
 
 
 class Notebook:
@@ -58,6 +59,7 @@ class Notebook:
             values = json.loads(self._path.read_text())
             for topic in ("input", "output"):
                 values[topic] = {int(part): int(offset) for part, offset in values[topic].items()}
+            values["rescales"] = tuple(values.get("rescales", ()))
             values["gaps"] = tuple((float(at_s), float(seconds)) for at_s, seconds in values["gaps"])
             return Notes(**values)
         except FileNotFoundError:

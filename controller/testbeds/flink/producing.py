@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +85,24 @@ class Producer:
             start_new_session=True,  # Ctrl-C is ours: we end it in order
             preexec_fn=_end_with_parent,
         )  # fmt: skip
+        self._mark.write_text(str(self._process.pid))
+
+    @property
+    def _mark(self) -> Path:
+        return self._folder / "producer.pid"
+
+    def wait_for_end(self) -> None:
+        """Of a producer whose controller is gone: it still waits for what it sent, and reports then."""
+        deadline_s = time.monotonic() + END_WITHIN_S
+        while self._others_run() and time.monotonic() < deadline_s:
+            time.sleep(0.2)
+
+    def _others_run(self) -> bool:
+        try:
+            words = Path(f"/proc/{int(self._mark.read_text())}/cmdline").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            return False
+        return f"--report={self.report_file}".encode() in words
 
     def go_on(self) -> None:
         """Where the producer of a controller that is gone stopped; not at all if it had sent everything."""

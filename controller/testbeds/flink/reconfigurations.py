@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
+from controller.contract import Step
 from controller.model import Placement, Plan, Receipt
+from controller.testbeds.flink.incidents import Incidents
 from controller.testbeds.flink.ledger import Ledger
-from controller.testbeds.flink.rescale import Rescaler
+from controller.testbeds.flink.rescale import Outcome, Rescaler
 from controller.testbeds.flink.status import Decision
+from fogscale.errors import FogscaleError
 
 OUTPUT_WITHIN_S = 30.0  # after a rescale, where there is anything to process
 LOOK_EVERY_S = 0.1
@@ -42,12 +45,16 @@ class Reconfigurations:
         now_s: Callable[[], float],
         has_work: Callable[[], bool],
         requested: Placement,
+        incidents: Incidents,
+        most: Mapping[str, int],  # replicas of each operator that follows the load
     ) -> None:
         self.requested: dict[str, tuple[str, ...]] = {name: tuple(nodes) for name, nodes in requested.items()}
         self.count = 0
         self.last: Decision | None = None
         self.running_since_s = time.time()  # by the clock: since when the job runs as it does
+        self.earlier: tuple[dict[str, Any], ...] = ()  # carried out by a controller that is gone
         self._rescaler, self._ledger, self._now_s, self._has_work = rescaler, ledger, now_s, has_work
+        self._incidents, self._most = incidents, most
         self._receipts: list[Receipt] = []
         self._done: list[Rescale] = []
         self._lock = threading.Lock()
@@ -77,6 +84,28 @@ class Reconfigurations:
         )
         self._worker.start()
 
+    def recover(self) -> None:
+        """The job is gone, as when its JobManager died: it comes back as it was asked for."""
+        self._worker = threading.Thread(target=self._bring_back, daemon=True)
+        self._worker.start()
+
+    def go_on(self, plan: Plan | None, before: Placement, asked_s: float, now_s: float) -> None:
+        """With what a controller that is gone left: the job is brought to what was asked for last. A plan it
+        never heard the end of has its receipt then."""
+        job, is_new = self._rescaler.job, plan is not None
+        outcome = Outcome(True, "carried out when the controller was back" if is_new else "")
+        if job.id is None:
+            self._rescaler.begin(self.requested, self._most)
+        elif self._rescaler.runs_as(self.requested):
+            outcome = Outcome(True, "done when the controller came back" if is_new else "")
+        else:
+            tried = self._rescaler.rescale(before, self.requested)
+            if not tried.done:
+                outcome, self.requested = tried, dict(before)
+        if plan is not None:
+            word: Literal["done", "failed"] = "done" if outcome.done else "failed"
+            self._settle(Receipt(plan, word, asked_s, now_s, message=outcome.message))
+
     def finish(self) -> None:
         """Waits for the one in progress."""
         if self._worker is not None:
@@ -97,7 +126,7 @@ class Reconfigurations:
 
     def done(self) -> list[dict[str, Any]]:
         self.note_commits()
-        return [asdict(each) for each in self._done]
+        return [*self.earlier, *(asdict(each) for each in self._done)]
 
     def _carry_out(
         self,
@@ -109,10 +138,7 @@ class Reconfigurations:
         outcome = self._rescaler.rescale(before, wanted)
         if not outcome.done:
             self.requested = before
-        self.running_since_s, runs_s = time.time(), self._now_s()
-        deadline_s = time.monotonic() + OUTPUT_WITHIN_S
-        while self._has_work() and not self._ledger.processed_since(runs_s) and time.monotonic() < deadline_s:
-            time.sleep(LOOK_EVERY_S)
+        self._wait_for_output()
         finished_s = self._now_s()
         silent_s = self._ledger.silence_s(begun_s, finished_s)
         word = "done" if outcome.done else "failed"
@@ -134,6 +160,27 @@ class Reconfigurations:
             )
         )
 
+    def _wait_for_output(self) -> None:
+        self.running_since_s, runs_s = time.time(), self._now_s()
+        deadline_s = time.monotonic() + OUTPUT_WITHIN_S
+        while self._has_work() and not self._ledger.processed_since(runs_s) and time.monotonic() < deadline_s:
+            time.sleep(LOOK_EVERY_S)
+
+    def _bring_back(self) -> None:
+        begun_s = self._now_s()
+        try:
+            if not self._rescaler.job.is_lost:
+                return
+            self._rescaler.job.give_up()
+            self._incidents.tell("lost", "job", goes_on_from=self._rescaler.job.savepoint or "the start")
+            self._rescaler.begin(self.requested, self._most)
+        except FogscaleError as error:  # the next look tries again
+            self._incidents.tell("not resumed", "job", reason=str(error))
+            return
+        self._wait_for_output()
+        silent_s = self._ledger.silence_s(begun_s, self._now_s())
+        self._incidents.tell("resumed", "job", silent_s=round(silent_s, 1))
+
     def _settle(self, receipt: Receipt) -> None:
         with self._lock:
             self._receipts.append(receipt)
@@ -144,3 +191,16 @@ def _change(before: Placement, wanted: Placement) -> str:
         f"{name} {len(before[name])}→{len(nodes)}" for name, nodes in wanted.items() if nodes != before[name]
     ]
     return ", ".join(changes)
+
+
+def unsettled(steps: Sequence[Step]) -> list[Step]:
+    """Those with a plan of which no later observation holds the receipt."""
+    waiting: list[Step] = []
+    for step in steps:
+        for receipt in step.observation.receipts:
+            settled = next((each for each in waiting if each.plan == receipt.plan), None)
+            if settled is not None:
+                waiting.remove(settled)
+        if step.plan is not None:
+            waiting.append(step)
+    return waiting

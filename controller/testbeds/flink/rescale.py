@@ -51,9 +51,16 @@ class Rescaler:
         except FogscaleError as error:
             return Outcome(False, f"{error}; {self._back(before)}")
 
+    def runs_as(self, placement: Placement) -> bool:
+        """Whether the job runs on exactly these nodes."""
+        found = self.job.placement(self.job.look())
+        return all(sorted(found[name]) == sorted(placement[name]) for name in self.scaled)
+
     def _back(self, before: Placement) -> str:
         try:
             nodes, counts = self._nodes(before), self._counts(before)
+            if self.job.is_lost:
+                self.job.give_up()
             if self.job.id is None:
                 self.fleet.change(nodes)
                 self.fleet.wait_for(nodes)

@@ -6,8 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-from controller.testbeds.flink.http import Door, MissingError, RefusedError, Service, UnreachableError
+from controller.testbeds.flink.http import (
+    ANSWER_WITHIN_S,
+    Door,
+    MissingError,
+    RefusedError,
+    Service,
+    UnreachableError,
+)
 
 RUNNING = "RUNNING"
 ENDED = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
@@ -73,8 +81,15 @@ class Savepoint:
 class Flink:
     """A JobManager. Starting and stopping are asked for once, everything else may be tried again."""
 
-    def __init__(self, door: Door, *, only_look: bool = False) -> None:
-        self._service = Service("Flink", door, only_look=only_look)
+    def __init__(
+        self,
+        door: Door,
+        *,
+        only_look: bool = False,
+        answer_within_s: float = ANSWER_WITHIN_S,
+        tries_again: bool = True,
+    ) -> None:
+        self._service = Service("Flink", door, answer_within_s, only_look=only_look, tries_again=tries_again)
         self.url = self._service.url
 
     def close(self) -> None:
@@ -123,9 +138,12 @@ class Flink:
         arguments: Sequence[str] = (),
         savepoint: str | None = None,
         options: Mapping[str, str] | None = None,  # of Flink, for this job
+        job: str | None = None,  # its id; Flink takes a job of the same id only once
     ) -> str:
         """The id of the job that starts."""
         body: dict[str, Any] = {"programArgsList": list(arguments)}
+        if job is not None:
+            body["jobId"] = job
         if options:
             body["flinkConfiguration"] = dict(options)
         if entry_class is not None:
@@ -140,8 +158,10 @@ class Flink:
     # State
 
     def stop_with_savepoint(self, job: str) -> str:
-        """Asks for it; the answer is what to ask `savepoint` with."""
-        return str(self._service.send("POST", f"/jobs/{job}/stop", {"drain": False})["request-id"])
+        """Asks for it; the answer is what to ask `savepoint` with. We name the request, so that it may be
+        sent again: Flink stops a job once for every name."""
+        body = {"drain": False, "triggerId": uuid4().hex}
+        return str(self._service.send("POST", f"/jobs/{job}/stop", body, again=True)["request-id"])
 
     def savepoint(self, job: str, trigger: str) -> Savepoint:
         seen = self._service.get(f"/jobs/{job}/savepoints/{trigger}")

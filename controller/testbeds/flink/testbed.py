@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from hashlib import blake2b
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from controller.contract import ForgottenRunError, Step
 from controller.loop import Progress
-from controller.model import Capabilities, Observation, OperatorMetrics, Plan, Sample
+from controller.model import Capabilities, Note, Observation, OperatorMetrics, Plan, Sample
 from controller.testbeds import Assignment
 from controller.testbeds.flink.audit import Audit, audited
 from controller.testbeds.flink.broker import Offsets, Output, set_group
@@ -20,7 +20,8 @@ from controller.testbeds.flink.checks import check_nodes, objection
 from controller.testbeds.flink.connection import connected
 from controller.testbeds.flink.fleet import Fleet
 from controller.testbeds.flink.footprint import Footprint
-from controller.testbeds.flink.http import UnreachableError
+from controller.testbeds.flink.http import MissingError, UnreachableError
+from controller.testbeds.flink.incidents import Incidents
 from controller.testbeds.flink.job import RunningJob
 from controller.testbeds.flink.ledger import Ledger
 from controller.testbeds.flink.metrics import Measured, Monitor, Running
@@ -28,7 +29,7 @@ from controller.testbeds.flink.notebook import Notebook, Notes
 from controller.testbeds.flink.offers import OFFERS
 from controller.testbeds.flink.producing import Load, Producer, sent
 from controller.testbeds.flink.program import INPUT, OUTPUT, group_of, program_for
-from controller.testbeds.flink.reconfigurations import Reconfigurations
+from controller.testbeds.flink.reconfigurations import Reconfigurations, unsettled
 from controller.testbeds.flink.rescale import Rescaler
 from controller.testbeds.flink.rest import ENDED
 from controller.testbeds.flink.settings import FlinkSettings
@@ -59,6 +60,8 @@ class FlinkTestbed:
         self._sent_at_s: float | None = None  # when the load had ended
         self._audit: Audit | None = None
         self._footprint = Footprint()
+        self._incidents = Incidents(self._now_s)
+        self._is_lost = False  # the job, as the watch saw it last
         self.tell: Progress | None = None
 
     # The contract
@@ -129,6 +132,7 @@ class FlinkTestbed:
         )
 
     def apply(self, plan: Plan) -> None:
+        self._look_for_ready_nodes()
         problem = "a reconfiguration is in progress" if self._changes.is_busy else self._objection(plan)
         if problem:
             self._changes.refuse(plan, problem)
@@ -140,6 +144,9 @@ class FlinkTestbed:
         while not self.finished and time.monotonic() < until_s:
             time.sleep(min(NAP_S, max(0.0, until_s - time.monotonic())))
             self._watch.check()
+            if self._is_lost and not self._changes.is_busy:
+                self._is_lost = False  # until it is seen again
+                self._changes.recover()
             self._judge_if_over()
             if self.tell is not None:
                 self.tell(self._now_s(), self._status())
@@ -152,26 +159,33 @@ class FlinkTestbed:
         self._begin()
         return iter(self._watch.take())
 
+    def happened(self) -> tuple[Note, ...]:
+        """What befell the run since the last call, for the journal."""
+        return self._incidents.take()
+
     def restore(self, steps: Sequence[Step]) -> None:
         """The job of the controller that is gone runs on, or lies in a savepoint. The time in between is left
         out, and named."""
         notes = self._notebook.notes
-        if notes is None or notes.settings != self._digest or notes.ended:
-            raise ForgottenRunError(
-                "the testbed knows nothing of this run any more: use --fresh to start over"
-            )
+        is_known = notes is not None and notes.settings == self._digest and not notes.ended
+        if notes is None or not is_known:
+            if steps:
+                raise ForgottenRunError(
+                    "the testbed knows nothing of this run any more: use --fresh to start over"
+                )
+            return  # it died before it touched anything
         self._assemble(notes.run)
-        last = steps[-1]
-        reached_s = last.observation.time_s + last.waited_s
-        away_s = max(0.0, time.time() - (notes.seen_s or time.time()))
-        self._notebook.change(gaps=(*notes.gaps, (reached_s, away_s)))
+        self._producer.wait_for_end()
+        self._rescaler.job.resume_from(notes.job_id, notes.savepoint)
+        if not steps:  # it died while it began, and told nobody what it saw: all of it begins anew
+            self._rescaler.job.cancel()
+            self._notebook.change(ended=True, job_id=None)
+            return
         self._changes.count = max(
             (each.reconfigurations for step in steps for each in step.samples), default=0
         )
-        self._changes.requested |= last.observation.requested
-        if last.plan is not None and self._objection(last.plan) is None:
-            self._changes.requested |= {name: tuple(nodes) for name, nodes in last.plan.placement.items()}
-        self._go_on(notes, reached_s)
+        self._changes.earlier = notes.rescales
+        self._go_on(notes, steps)
 
     # Beginning
 
@@ -190,13 +204,22 @@ class FlinkTestbed:
         self._run = run
         self._producer = Producer(self._load(), access.kafka.access(PRODUCER), access.folder)
         fleet = Fleet(connection.cluster, connection.flink, access.fog_nodes, patience_s)
-        program = program_for(access, self._settings, self._run)
-        job = RunningJob(connection.flink, program, patience_s, noted=self._note_job)
+        job = RunningJob(
+            connection.flink,
+            program_for(access, self._settings, self._run),
+            patience_s,
+            noted=self._note_job,
+            newest_state=access.bucket.newest_state,
+        )
         self._rescaler = Rescaler(job, fleet, self._settings.style, self._scaled)
         self._ledger = Ledger()
+        self._most = {
+            name: self._topology.operator(name).n_max or self._input.partitions for name in self._scaled
+        }
         self._changes = Reconfigurations(
-            self._rescaler, self._ledger, self._now_s, self._has_work, self._wanted.start
-        )
+            self._rescaler, self._ledger, self._now_s, self._has_work, self._wanted.start,
+            self._incidents, self._most,
+        )  # fmt: skip
 
     @property
     def _digest(self) -> str:
@@ -232,32 +255,35 @@ class FlinkTestbed:
                 f"job '{strangers[0]}' runs on this testbed: cancel it, or go on with the run it belongs to"
             )
         self._assemble(f"{self._digest[:6]}-{int(time.time())}")
+        if problem := self._objection(Plan(self._wanted.start)):
+            raise FogscaleError(
+                f"start: {problem}: change it, or repair the testbed (fogscale testbed status)"
+            )
         output = Offsets(kafka.access(PRODUCER), OUTPUT)
         notes = Notes(self._run, self._digest, self._input.ends(), output.ends())
         output.close()
         set_group(kafka.access(FLINK), group_of(self._run), INPUT, notes.input)
         self._notebook.begin(notes)
         self._has_begun = True
-        most = {name: self._topology.operator(name).n_max or self._input.partitions for name in self._scaled}
-        self._rescaler.begin(self._changes.requested, most)
+        self._rescaler.begin(self._changes.requested, self._most)
         self._start_watch(notes, 0.0)
         self._producer.start()
 
-    def _go_on(self, notes: Notes, reached_s: float) -> None:
+    def _go_on(self, notes: Notes, steps: Sequence[Step]) -> None:
         self._has_begun = True
-        job = self._rescaler.job
-        job.resume_from(notes.job_id, notes.savepoint)
-        most = {name: self._topology.operator(name).n_max or self._input.partitions for name in self._scaled}
-        if job.id is None:
-            self._rescaler.begin(self._changes.requested, most)
-        elif not self._runs_as_requested():
-            self._rescaler.rescale(self._changes.requested, self._changes.requested)
+        reached_s = steps[-1].observation.time_s + steps[-1].waited_s
+        self._changes.requested |= steps[-1].observation.requested
+        before, plan, asked_s = self._changes.requested, None, reached_s
+        for step in unsettled(steps)[:1]:  # those after it were refused: one at a time
+            if step.plan is not None and self._objection(step.plan) is None:
+                plan, asked_s, before = step.plan, step.observation.time_s, dict(step.observation.requested)
+                wanted = {name: tuple(nodes) for name, nodes in plan.placement.items()}
+                self._changes.requested = {**self._changes.requested, **wanted}
+        self._changes.go_on(plan, before, asked_s, reached_s)
+        away_s = max(0.0, time.time() - (notes.seen_s or time.time()))
+        self._notebook.change(gaps=(*notes.gaps, (reached_s, away_s)))
         self._start_watch(notes, reached_s)
         self._producer.go_on()
-
-    def _runs_as_requested(self) -> bool:
-        placement = self._placement()
-        return all(sorted(placement[name]) == sorted(self._changes.requested[name]) for name in self._scaled)
 
     def _start_watch(self, notes: Notes, reached_s: float) -> None:
         connection, access = self._connection, self._connection.access.kafka.access(PRODUCER)
@@ -296,10 +322,10 @@ class FlinkTestbed:
 
     def _placement(self) -> dict[str, tuple[str, ...]]:
         """What runs; in the order in which it was asked for where it is the same set of nodes."""
-        job = self._rescaler.job
+        job, glance = self._rescaler.job, self._connection.glance
         try:
-            found = job.placement(job.look())
-        except UnreachableError:
+            found = job.placement(job.look(glance), glance)
+        except (UnreachableError, MissingError):
             found = dict.fromkeys(self._changes.requested, ())
         return {
             name: nodes if sorted(found.get(name, ())) == sorted(nodes) else found.get(name, ())
@@ -311,26 +337,56 @@ class FlinkTestbed:
         if job.id is None or not all(placement.values()):
             return Measured()
         try:
-            return self._monitor.measure(
+            found = self._monitor.measure(
                 Running(job.id, job.program.vertices, placement, self._changes.running_since_s)
             )
-        except UnreachableError:  # no metrics is an answer that policies know
+        except UnreachableError as error:  # no metrics is an answer that policies know
+            self._incidents.away("Prometheus", str(error))
             return Measured()
+        self._incidents.back("Prometheus")
+        return found
 
     def _state(self) -> State:
-        job = self._rescaler.job
-        self._running = job.running(job.look())
+        """What runs. Where Flink does not answer, the job may run on all the same: its output tells."""
+        try:
+            self._look_at_job()
+        except UnreachableError as error:
+            self._incidents.away("Flink", str(error))
+            if not self._ledger.processed_since(self._now_s() - 2 * self._settings.sample_interval_s):
+                self._running = dict.fromkeys(self._running, 0)
         asked_for = sum(len(nodes) for nodes in self._changes.requested.values())
         return State(self._running, self._changes.count, 0, asked_for)
 
+    def _look_at_job(self) -> None:
+        job, is_busy = self._rescaler.job, self._changes.is_busy
+        wanted = job.id
+        seen = job.look(self._connection.glance)
+        self._incidents.back("Flink")
+        self._running = job.running(seen)
+        if is_busy or wanted is None or wanted != job.id:
+            return  # it is about to change
+        self._is_lost = seen is None or seen.state in ENDED
+        if seen is None or not seen.all_run:
+            self._incidents.away("job", "Flink has forgotten it" if seen is None else seen.state)
+        else:
+            self._incidents.back("job")
+
     def _chores(self) -> None:
-        self._connection.keep()
         self._footprint.look()
-        self._changes.note_commits()
-        self._notebook.change(seen_s=time.time())
+        self._notebook.change(seen_s=time.time(), rescales=tuple(self._changes.done()))
+        try:
+            self._connection.keep()
+        except UnreachableError as error:  # the lease is ours until somebody else takes it
+            self._incidents.away("Kubernetes", str(error))
+        else:
+            self._incidents.back("Kubernetes")
 
     def _note_job(self, job: RunningJob) -> None:
         self._notebook.change(job_id=job.id, savepoint=job.savepoint)
+
+    def _look_for_ready_nodes(self) -> None:
+        with suppress(UnreachableError):  # as they were, then
+            self._ready = self._connection.ready_nodes()
 
     def _objection(self, plan: Plan) -> str | None:
         pinned = {name: nodes for name, nodes in self._changes.requested.items() if name not in self._scaled}
@@ -363,6 +419,6 @@ class FlinkTestbed:
             job.cancel()
             self._notebook.change(ended=True, job_id=None, savepoint=None)
         elif job.id is not None:
-            job.stop()
+            job.give_up() if job.is_lost else job.stop()
         job.forget_jar()
         self._rescaler.fleet.change(())

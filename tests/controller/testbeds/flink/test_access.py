@@ -15,7 +15,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("FOGSCALE_STATE", str(tmp_path))
     folder = tmp_path / "pi"
     (folder / "secrets" / "tls").mkdir(parents=True)
-    for name in ("kafka_flink", "kafka_producer", "prometheus_reader"):
+    minio = ("minio_flink_access", "minio_flink_secret")
+    for name in ("kafka_flink", "kafka_producer", "prometheus_reader", *minio):
         (folder / "secrets" / name).write_text(f"{name}-password\n")
     for name in ("ca.crt", "controller.crt", "controller.key"):
         (folder / "secrets" / "tls" / name).write_text(f"{name} in PEM")
@@ -46,6 +47,7 @@ def write(folder, flink, ca=""):
         "services": {
             "flink": flink,
             "kafka": {"node": "services1", "port": 9092, "ca": ca},
+            "minio": {"node": "services1", "port": 9000, "ca": ca},
             "prometheus": {"node": "services1", "port": 9090, "ca": ca},
         },
     }

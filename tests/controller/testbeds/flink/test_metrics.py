@@ -57,14 +57,14 @@ NODES = [
 ]
 
 
-def measured(job, since_s=NOW_S - 100, topic_end=10_000, base=None, placement=PLACEMENT):
+def measured(job, since_s=NOW_S - 100, topic_end=10_000, base=None, placement=PLACEMENT, nodes=NODES):
     def answer(request):
         if "latency" in request.path:
             result = [gauge(queries.LATENCY_MS, {}, 25)]
         elif "end_offset" in request.path:
             result = [counter(queries.END_OFFSET, {"partition": "0"}, 200, start=topic_end - 200 * 20)]
         elif "fog_node" in request.path:
-            result = NODES
+            result = nodes
         else:
             result = job
         return 200, {"data": {"resultType": "matrix", "result": result}}
@@ -152,3 +152,41 @@ def test_a_counter_that_went_down_is_another_one():
     series = Series("x", {}, (0.0, 5.0, 10.0), (100.0, 110.0, 5.0))
     assert series.rate_per_s(0, 5) is None
     assert series.rate_per_s(20, 5) is None
+
+
+def with_fog1(used_per_s=0.18, cpus=0.2):
+    return [
+        counter(queries.CGROUP_CPU_S, {"node": "fog1"}, used_per_s),
+        gauge(queries.CGROUP_CPUS, {"node": "fog1"}, cpus),
+        NODES[1],
+        NODES[3],
+    ]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        pytest.param(with_fog1(used_per_s=1e9), id="a counter that jumps"),
+        pytest.param(with_fog1(cpus=1e-6), id="hardly a core"),
+        pytest.param(with_fog1(cpus=float("nan")), id="no number of cores"),
+        pytest.param(with_fog1(cpus=-1), id="less than no core"),
+    ],
+)
+def test_a_cpu_that_cannot_be_is_not_measured(nodes):
+    """It would look saturated otherwise, and a policy would add nodes."""
+    seen = measured(pipeline(), nodes=nodes)
+    assert (seen.nodes["fog1"].cpu_ratio, seen.operators["map"].cpu_ratio) == (None, None)
+    assert seen.nodes["fog2"].cpu_ratio == pytest.approx(0.5)
+
+
+def test_time_that_cannot_be_is_not_measured():
+    """2.2 s of waiting in a second."""
+    source = task("Source: source", 0, "services1", 0, 0.05, 2.2, out_per_s=150)
+    work = measured([*source, *pipeline()[4:]]).operators
+    assert work["source"].back_pressure_ratio is None
+    assert work["source"].true_rate_per_s is None
+    assert work["map"].busy_ratio == pytest.approx(0.75)
+
+
+def test_offsets_that_are_no_numbers_are_no_lag_of_zero():
+    assert measured(pipeline(), topic_end=float("nan")).lag_records is None

@@ -23,7 +23,8 @@ class Fog:
 
     def __init__(self):
         self.up, self.broken, self.savepoint_fails = set(), set(), False
-        self.upper, self.job, self.log = 1, None, []
+        self.upper, self.job, self.id, self.log = 1, None, None, []
+        self.jars, self.runs_unheard = set(), 0
 
     @property
     def used(self):
@@ -31,13 +32,16 @@ class Fog:
 
     def __call__(self, request):
         path = request.path.partition("?")[0]
+        path = path.replace(f"/jobs/{self.id}", "/jobs/a")
+        if re.search("/jobs/[0-9a-f]{32}", path):
+            return 404, {"errors": ["Job not found"]}
         if found := re.search(r"taskmanager-(\w+)/scale", path):
             return self._deployment(request, found[1])
         handlers = {
             ("GET", "/taskmanagers"): lambda _: {
                 "taskmanagers": [{"id": n, "slotsNumber": 1, "freeSlots": 0} for n in sorted(self.up)]
             },
-            ("POST", "/jars/upload"): lambda _: {"filename": "/x/j.jar"},
+            ("POST", "/jars/upload"): self._upload,
             ("POST", "/jars/j.jar/run"): self._run,
             ("GET", "/jobs/a"): self._look,
             ("GET", "/jobs/a/vertices/v"): lambda _: {
@@ -50,7 +54,10 @@ class Fog:
             },
             ("PUT", "/jobs/a/resource-requirements"): self._require,
         }
-        return 200, handlers[(request.method, path)](request.body)
+        if path == "/jars/j.jar/run" and "j.jar" not in self.jars:
+            return 404, {"errors": ["no such jar"]}
+        answer = handlers[(request.method, path)](request.body)
+        return None if answer is None else (200, answer)
 
     def _deployment(self, request, node):
         if request.method == "PATCH":
@@ -62,10 +69,21 @@ class Fog:
                 self.up.discard(node)
         return 200, {"spec": {"replicas": int(node in self.up)}}
 
+    def _upload(self, _):
+        self.jars.add("j.jar")
+        return {"filename": "/x/j.jar"}
+
     def _run(self, body):
-        self.upper, self.job = int(body["programArgsList"][-1]), "RUNNING"
+        assert body["jobId"] != self.id, "Flink takes a job of one id only once"
+        self.upper, self.job, self.id = int(body["programArgsList"][-1]), "RUNNING", body["jobId"]
         self.log.append(f"run {self.upper} from {body.get('savepointPath')}")
-        return {"jobid": "a"}
+        self.runs_unheard -= 1
+        return None if self.runs_unheard >= 0 else {"jobid": self.id}
+
+    def restart_jobmanager(self):
+        """It forgets everything."""
+        self.id = self.job = None
+        self.jars.clear()
 
     def _look(self, _):
         vertex = {
@@ -183,4 +201,65 @@ def test_every_start_and_stop_is_noted_for_a_controller_that_comes_after(fog, tm
         made.job.noted = lambda job: noted.append((job.id, job.savepoint))
         made.begin({"map": ("fog1",)}, {"map": 3})
         made.rescale({"map": ("fog1",)}, {"map": ("fog2",)})
-    assert noted == [("a", None), (None, "s3://s"), ("a", "s3://s")]
+    (first, _), stopped, (second, savepoint) = noted
+    assert (stopped, savepoint, first != second) == ((None, "s3://s"), "s3://s", True)
+
+
+def test_a_job_is_noted_before_flink_hears_of_it(fog, tmp_path):
+    """Else a controller that dies in between would leave a job that nobody knows."""
+    seen = []
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path)
+        made.job.noted = lambda job: seen.append((job.id is not None, fog.id))
+        made.begin({"map": ("fog1",)}, {"map": 3})
+    assert seen == [(True, None)]
+
+
+def test_a_start_whose_answer_was_lost_is_no_second_job(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path)
+        fog.runs_unheard = 1
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        assert made.job.id == fog.id
+    assert [word for word in fog.log if word.startswith("run")] == ["run 1 from None"]
+
+
+def test_a_job_that_flink_forgot_comes_back_from_the_newest_state_in_the_bucket(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path)
+        made.job.newest_state = {}.get
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        made.job.newest_state = {fog.id: "s3://b/checkpoints/x/chk-7"}.get
+        assert not made.job.is_lost
+        fog.restart_jobmanager()
+        assert made.job.is_lost
+        made.job.give_up()
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        assert made.runs_as({"map": ("fog1",)})
+    assert fog.log[-1] == "run 1 from s3://b/checkpoints/x/chk-7"
+
+
+def test_a_start_that_flink_may_still_be_at_keeps_its_id(fog, tmp_path):
+    """The controller died between noting and starting: whichever start arrives, there is one job."""
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path)
+        made.job.newest_state = {}.get
+        made.job.resume_from("0" * 32, "s3://s")
+        assert made.job.id is None
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        assert made.job.id == "0" * 32
+    assert fog.log[-1] == "run 1 from s3://s"
+
+
+def test_a_jobmanager_that_dies_during_a_restart_costs_no_job(fog, tmp_path):
+    """It has forgotten the job when the savepoint is asked for: the old set comes back from the bucket."""
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        made.job.newest_state = {fog.id: "s3://b/chk-3"}.get
+        fog.restart_jobmanager()
+        outcome = made.rescale({"map": ("fog1",)}, {"map": ("fog1", "fog2")})
+        assert not outcome.done
+        assert outcome.message.endswith("the job runs as it did before")
+        assert made.runs_as({"map": ("fog1",)})
+    assert fog.log[-1] == "run 1 from s3://b/chk-3"
