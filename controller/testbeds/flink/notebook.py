@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,16 +35,19 @@ class Notes:
 class Notebook:
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
+        self._writing = threading.Lock()  # the watch and a rescaling note what they know at any moment
         self.notes: Notes | None = self._read()
 
     def begin(self, notes: Notes) -> None:
-        self._write(notes)
+        with self._writing:
+            self._write(notes)
 
     def change(self, **values: Any) -> None:
-        if self.notes is not None and any(
-            getattr(self.notes, name) != value for name, value in values.items()
-        ):
-            self._write(replace(self.notes, **values))
+        with self._writing:
+            if self.notes is not None and any(
+                getattr(self.notes, name) != value for name, value in values.items()
+            ):
+                self._write(replace(self.notes, **values))
 
     def _write(self, notes: Notes) -> None:
         new = self._path.with_suffix(".new")

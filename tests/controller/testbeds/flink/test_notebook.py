@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
-from controller.testbeds.flink.notebook import Notebook, Notes
+from controller.testbeds.flink.notebook import FILE, Notebook, Notes
 from controller.testbeds.flink.producing import Load, sent
 from fogscale.errors import FogscaleError
 
@@ -38,3 +41,18 @@ def test_what_was_sent_are_all_numbers_of_the_run():
     report = {"topics": [{"topic": "input", "run_first_number": 0, "first_number": 40, "next_number": 90}]}
     assert sent(report, "input") == range(90)
     assert sent({}, "input") is None
+
+
+def test_the_watch_and_a_rescaling_may_note_at_the_same_time(tmp_path):
+    book = Notebook(tmp_path)
+    book.begin(Notes("r", "s", {0: 0}, {0: 0}))
+
+    def note(name):
+        for number in range(100):
+            book.change(**{name: number})
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(note, name) for name in ("seen_s", "savepoint")]:
+            done.result()
+    assert (book.notes.seen_s, book.notes.savepoint) == (99, 99)
+    assert json.loads((tmp_path / FILE).read_text())["seen_s"] == 99
