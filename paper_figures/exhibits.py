@@ -2,7 +2,8 @@
 
 A figure's file has load(tables) -> frame and draw(frame) -> Figure, a table's only load(tables) -> frame.
 There, tables is the folder with metrics.parquet (one row per run), series.parquet (runs over time) and
-orders.parquet. The first line of a file's docstring is the title, the rest the caption.
+orders.parquet, and where real runs were recorded measured.parquet and measured_series.parquet. One that loads
+an empty frame is left out. The first line of a file's docstring is the title, the rest the caption.
 """
 
 from __future__ import annotations
@@ -29,13 +30,21 @@ class Part:
     caption: str
     frame: pd.DataFrame | None = None
 
+    @property
+    def is_measured(self) -> bool:
+        """Of runs on a real testbed: figure_measured_… and table_measured_… stand together on the page."""
+        return "_measured" in self.stem
+
 
 def figures(folder: Path, tables: Path, out: Path) -> list[Part]:
     """Draws every figure of a paper as PNG and PDF."""
     parts = []
     for module, part in _discovered(folder, "figure", ("load", "draw")):
+        frame = module.load(tables)
+        if not len(frame):  # of what was not measured
+            continue
         with styled():
-            figure = module.draw(module.load(tables))
+            figure = module.draw(frame)
         save(figure, out / part.stem)
         parts.append(part)
     return parts
@@ -43,10 +52,8 @@ def figures(folder: Path, tables: Path, out: Path) -> list[Part]:
 
 def tables_of(folder: Path, tables: Path, out: Path) -> list[Part]:
     """Writes every table of a paper as CSV, Markdown and LaTeX."""
-    return [
-        written(module.load(tables), part.stem, part.title, part.caption, out)
-        for module, part in _discovered(folder, "table", ("load",))
-    ]
+    found = [(module.load(tables), part) for module, part in _discovered(folder, "table", ("load",))]
+    return [written(frame, part.stem, part.title, part.caption, out) for frame, part in found if len(frame)]
 
 
 def written(frame: pd.DataFrame, stem: str, title: str, caption: str, out: Path) -> Part:

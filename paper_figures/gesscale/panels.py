@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from analysis.plotting import PAGE_WIDTH_IN, POLICY_COLOUR
+from paper_figures.measured import SERIES
+from paper_figures.published import load as load_published
 
 OFFERED_COLOUR = "#9AA3AE"
 OVER_COLOUR = "#5B8DB8"
@@ -77,3 +79,40 @@ def rates(run: pd.DataFrame, counter: str, window_s: float = WINDOW_S) -> tuple[
     edges_s = np.arange(0.0, run["time_s"].max() + 1e-6, window_s)
     records = np.interp(edges_s, run["time_s"], run[counter])
     return (edges_s[1:] + edges_s[:-1]) / 120, np.diff(records) / window_s
+
+
+def measured_runs(tables: Path, scenario: str) -> pd.DataFrame:
+    """The first seed of every policy on a real testbed; empty where none is recorded."""
+    if not (tables / SERIES).exists():
+        return pd.DataFrame()
+    series = pd.read_parquet(tables / SERIES)
+    return series[series["scenario"] == scenario].reset_index(drop=True)
+
+
+def draw_measured(runs: pd.DataFrame) -> Figure:
+    """One column per policy: rates, replicas and demand, lag; all on the same scales."""
+    published = load_published(Path(__file__).parent)
+    policies = [policy for policy in published.policies if policy in set(runs["policy"])]
+    figure = Figure(figsize=(PAGE_WIDTH_IN, 4.2))
+    rows = figure.subplots(3, len(policies), sharex=True, sharey="row", squeeze=False)
+    for (rate, replicas, lag), policy in zip(rows.T, policies, strict=True):
+        run = runs[runs["policy"] == policy]
+        minutes = run["time_s"] / 60
+        for counter, colour in (
+            ("offered_records", OFFERED_COLOUR),
+            ("processed_records", POLICY_COLOUR[policy]),
+        ):
+            rate.plot(*rates(run, counter, 30.0), color=colour, linewidth=1.0)
+        replicas.step(minutes, run["demand"], where="post", color=OFFERED_COLOUR, linewidth=1.0)
+        replicas.step(minutes, run["supply"], where="post", color=POLICY_COLOUR[policy], linewidth=1.0)
+        lag.fill_between(
+            minutes, run["lag_records"] / 1000, color=POLICY_COLOUR[policy], alpha=0.4, linewidth=0
+        )
+        rate.set_title(published.label(policy))
+        lag.set_xlabel("Time (min)")
+    rows[0][0].set(ylabel="Records/s\n(grey: load)", ylim=(0, None))
+    rows[1][0].set(ylabel="Replicas\n(grey: demand)", ylim=(0, None))
+    rows[1][0].yaxis.set_major_locator(MultipleLocator(1))
+    rows[2][0].set(ylabel="Lag\n(1000 records)", ylim=(0, None))
+    figure.align_ylabels(list(rows[:, 0]))
+    return figure

@@ -32,13 +32,13 @@ def load(tables: Path) -> pd.DataFrame:
     for policy in published.policies:
         runs = base[base["policy"] == policy]
         said = {SYMBOLS[metric]: f"{published.table[policy][metric]:g}" for metric in published.metrics}
-        ours = {SYMBOLS[metric]: _ours(metric, runs[metric]) for metric in published.metrics}
+        ours = {SYMBOLS[metric]: ours(metric, runs[metric]) for metric in published.metrics}
         rows.append({"Algorithm": published.label(policy), "": "published"} | said)
         rows.append({"Algorithm": published.label(policy), "": "ours"} | ours)
     return pd.DataFrame(rows)
 
 
-def _ours(metric: str, values: pd.Series) -> str:
+def ours(metric: str, values: pd.Series) -> str:
     found, label = estimate(values.astype(float)), LABELS[metric]
     mean = label.text(found.mean)
     return mean if found.n < 2 else f"{mean} ± {label.text((found.high - found.low) / 2)}"

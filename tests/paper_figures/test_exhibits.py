@@ -85,9 +85,9 @@ def test_a_file_that_is_no_figure_is_named(tmp_path, text, message):
 
 
 def gesscale_figures() -> list:
-    """Other papers' figures need other frames; their own tests draw them."""
+    """Other papers' figures, and those of measured runs, need other frames; their own tests draw them."""
     folder = paper_folder("gesscale")
-    return [pytest.param(path, id=path.stem) for path in sorted(folder.glob("figure_*.py"))]
+    return [pytest.param(path, id=path.stem) for path in sorted(folder.glob("figure_[0-9]*.py"))]
 
 
 @pytest.mark.parametrize("path", gesscale_figures())
