@@ -42,8 +42,10 @@ def write_measured(source: Path, folder: Path, tables: Path, spark: SparkSession
         return
     facts = pd.DataFrame([_facts(run) for run in unpacked(records, place)])
     journals = read_journals(spark, str(place))
-    found = metrics_by_run(journals.samples, journals.runs).drop("variation").toPandas()
-    metrics = flattened(found).merge(facts, on="run_id").merge(_found_out(journals), on="run_id", how="left")
+    found = flattened(metrics_by_run(journals.samples, journals.runs).drop("variation").toPandas())
+    durations = journals.runs.select("run_id", "duration_s").toPandas()
+    metrics = found.merge(facts.merge(durations, on="run_id"), on="run_id")
+    metrics = metrics.merge(_found_out(journals), on="run_id", how="left")
     metrics.sort_values(["scenario", "policy", "seed"], ignore_index=True).to_parquet(tables / METRICS)
     _series(journals, metrics).to_parquet(tables / SERIES)
 

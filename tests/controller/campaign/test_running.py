@@ -15,8 +15,9 @@ from controller.contract import ForgottenRunError
 from controller.experiment import Run, load, runs_of, scenario_of, varied
 from controller.journal import read
 from controller.loop import Progress
+from controller.policies import names
 from controller.recording import JOURNAL
-from controller.run import execute
+from controller.run import execute, prepare
 from fogscale.errors import FogscaleError
 
 EXPERIMENT = Path(__file__).parents[3] / "paper_figures" / "gesscale" / "experiment.yml"
@@ -93,3 +94,30 @@ def test_a_policy_that_asks_for_too_much_is_refused_before_anything_runs(runs: l
     wanted = runs_of(scenario_of(local, None), ["gesscale", "ideal"], [1])
     with pytest.raises(FogscaleError, match="policy 'ideal' needs instant_rescale"):
         running.refuse_what_cannot_run(wanted)
+
+
+def test_every_policy_is_driven_by_the_real_testbed_or_refused_with_what_it_lacks() -> None:
+    """Nothing starts: a testbed that is not entered asks no network."""
+    local = load(Path(__file__).parents[3] / "controller" / "testbeds" / "flink" / "local.yml")
+    refused = {}
+    for name in names():
+        (run,) = runs_of(scenario_of(local, None), [name], [1])
+        try:
+            running.refuse_what_cannot_run([run])
+        except FogscaleError as error:
+            refused[name] = str(error)
+    offered = {name for name in names() if name not in refused}
+    assert {"thr_nlunaware", "thr_nlaware", "mdl_nlunaware", "gesscale", "ds2", "static"} <= offered
+    assert "needs instant_rescale" in refused["ideal"]
+    for name, reason in refused.items():
+        assert f"policy '{name}' needs " in reason
+
+
+@pytest.mark.parametrize(("testbed", "minutes"), [("local", 18), ("pi", 288)])
+def test_the_experiments_of_both_inventories_can_run(testbed: str, minutes: int) -> None:
+    """On Raspberry Pis at the paper's own pace, two days in 288 minutes."""
+    experiment = load(Path(__file__).parents[3] / "controller" / "testbeds" / "flink" / f"{testbed}.yml")
+    wanted = runs_of(scenario_of(experiment, None))
+    assert [run.policy for run in wanted] == ["thr_nlunaware", "thr_nlaware", "mdl_nlunaware", "gesscale"]
+    running.refuse_what_cannot_run(wanted)
+    assert {prepare(run).duration_s for run in wanted} == {60 * minutes}
