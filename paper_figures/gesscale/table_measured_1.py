@@ -26,7 +26,7 @@ def load(tables: Path) -> pd.DataFrame:
     measured = pd.read_parquet(tables / METRICS)
     rows = []
     for policy in published.policies:
-        name = {"Algorithm": published.label(policy)}
+        name: dict[str, object] = {"Algorithm": published.label(policy)}
         said = {SYMBOLS[metric]: f"{published.table[policy][metric]:g}" for metric in published.metrics}
         rows.append(name | {"": "published", "runs": 1} | said)
         rows.append(name | _row("simulated", simulated[simulated["policy"] == policy], published.metrics))
@@ -35,5 +35,6 @@ def load(tables: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _row(what: str, runs: pd.DataFrame, metrics: tuple[str, ...]) -> dict[str, str | int]:
-    return {"": what, "runs": len(runs)} | {SYMBOLS[metric]: ours(metric, runs[metric]) for metric in metrics}
+def _row(what: str, runs: pd.DataFrame, metrics: tuple[str, ...]) -> dict[str, object]:
+    values = {SYMBOLS[metric]: ours(metric, runs[metric]) for metric in metrics}
+    return {"": what, "runs": len(runs), **values}
