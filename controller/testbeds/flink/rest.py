@@ -177,6 +177,14 @@ class Flink:
         words = str(cause.get("stack-trace") or cause.get("class") or "no reason given")
         return Savepoint(done=True, failure=" ".join(words.split("\n")[0].split()))
 
+    def failed_checkpoints(self, job: str) -> int:
+        """Since the job was started."""
+        seen = self._service.get(f"/jobs/{job}/checkpoints")
+        try:
+            return int(seen["counts"]["failed"])
+        except (KeyError, TypeError) as error:
+            raise _strange(f"/jobs/{job}/checkpoints", error) from None
+
     def last_state(self, job: str) -> str | None:
         """Where the newest savepoint or complete checkpoint of a job lies, also after its end."""
         try:

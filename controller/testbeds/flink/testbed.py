@@ -62,6 +62,7 @@ class FlinkTestbed:
         self._footprint = Footprint()
         self._incidents = Incidents(self._now_s)
         self._is_lost = False  # the job, as the watch saw it last
+        self._failed = ("", 0)  # a job, and how many of its checkpoints failed
         self.tell: Progress | None = None
 
     # The contract
@@ -307,6 +308,7 @@ class FlinkTestbed:
             zero_ms=lambda: self._zero_s * 1000,
             interval_s=self._settings.sample_interval_s,
             chores=self._chores,
+            missed=lambda error: self._incidents.away("Kafka", str(error)),
         )
         if reached_s:
             self._watch.catch_up(CATCH_UP_WITHIN_S)
@@ -350,6 +352,8 @@ class FlinkTestbed:
         """What runs. Where Flink does not answer, the job may run on all the same: its output tells."""
         try:
             self._look_at_job()
+        except MissingError:  # gone since we looked: the next look tells
+            pass
         except UnreachableError as error:
             self._incidents.away("Flink", str(error))
             if not self._ledger.processed_since(self._now_s() - 2 * self._settings.sample_interval_s):
@@ -368,10 +372,15 @@ class FlinkTestbed:
         self._is_lost = seen is None or seen.state in ENDED
         if seen is None or not seen.all_run:
             self._incidents.away("job", "Flink has forgotten it" if seen is None else seen.state)
-        else:
-            self._incidents.back("job")
+            return
+        self._incidents.back("job")
+        failed = (wanted, self._connection.glance.failed_checkpoints(wanted))
+        if failed[0] == self._failed[0] and failed[1] > self._failed[1]:
+            self._incidents.tell("failed", "checkpoint", so_many=float(failed[1] - self._failed[1]))
+        self._failed = failed
 
     def _chores(self) -> None:
+        self._incidents.back("Kafka")  # a sample was taken
         self._footprint.look()
         self._notebook.change(seen_s=time.time(), rescales=tuple(self._changes.done()))
         try:

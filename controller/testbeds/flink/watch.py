@@ -41,6 +41,7 @@ class Watch:
     zero_ms: Callable[[], float]
     interval_s: float
     chores: Callable[[], None] = lambda: None  # once per sample
+    missed: Callable[[UnreachableError], None] = lambda _: None  # hears of a sample that could not be taken
     offered: int = 0
     failure: Exception | None = None
     latest: tuple[Sample, ...] = ()  # the last two
@@ -94,8 +95,8 @@ class Watch:
                 if is_wanted:
                     self._wanted_now.clear()
                     self._taken_now.set()
-            except UnreachableError:
-                continue  # a service is away for a while: the next sample tells of it
+            except UnreachableError as error:
+                self.missed(error)  # a service is away for a while: the next sample tells of it
             except Exception as error:  # shown by the main thread, which would wait in vain otherwise
                 self.failure = error
                 return

@@ -134,7 +134,7 @@ CATALOGUE = (
     ),
     Fault(
         "node", "fog1 loses all its processes at once and boots again",
-        _once("fog1", "systemd-run --quiet --on-active=1 systemctl reboot --force --force"),
+        _meanwhile("fog1", "sleep 1; systemctl reboot --force --force", 15, "true"),
     ),
     Fault("controller", "kill -9 before, in and after a rescale, the same command again", _controller),
     Fault("partition", "fog1 hears and reaches nobody for 30 s", _meanwhile("fog1", _CUT_OFF, 30, _HEALED)),

@@ -190,9 +190,14 @@ def told_by(steps: Iterable[Step]) -> str:
 
 
 def _sentence(note: Note) -> str:
-    details = [f"{value:g} s" if isinstance(value, float) else str(value)
-               for key, value in note.data.items() if key != "at_s"]  # fmt: skip
+    details = [_detail(key, value) for key, value in note.data.items() if key != "at_s"]
     return f"{note.sender} {note.kind}" + (f" ({', '.join(details)})" if details else "")
+
+
+def _detail(key: str, value: str | float) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:g} s" if key == "seconds" or key.endswith("_s") else f"{value:g}"
 
 
 @contextmanager

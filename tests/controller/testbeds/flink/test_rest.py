@@ -42,6 +42,13 @@ def test_a_job_runs_when_all_its_subtasks_do():
         assert not Flink(Door(server.url)).job("a1").all_run
 
 
+def test_failed_checkpoints_are_counted():
+    with asked({"GET /jobs/a1/checkpoints": (200, {"counts": {"failed": 3}})}) as server:
+        assert Flink(Door(server.url)).failed_checkpoints("a1") == 3
+    with asked({"GET /jobs/a1/checkpoints": (200, {})}) as server, pytest.raises(UnreachableError):
+        Flink(Door(server.url)).failed_checkpoints("a1")
+
+
 def test_nodes_are_those_of_subtasks_that_run():
     subtasks = [
         {"subtask": 0, "status": "RUNNING", "taskmanager-id": "fog2"},

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from controller.testbeds.flink.broker import Left
+from controller.testbeds.flink.http import UnreachableError
 from controller.testbeds.flink.ledger import Ledger
 from controller.testbeds.flink.watch import State, Watch
 
@@ -68,3 +69,23 @@ def test_the_last_sample_shows_that_all_is_processed_however_long_the_interval(w
 
     (last,) = watch.take()
     assert (last.offered_records, last.lag_records, last.replicas) == (OFFERED, 0, {"map": 2})
+
+
+def test_a_sample_that_could_not_be_taken_is_told_and_taken_later(output):
+    missed, began_s = [], time.monotonic()
+
+    class Away(Topic):
+        def ends(self):
+            if len(missed) < 2:
+                raise UnreachableError("Kafka is away")
+            return super().ends()
+
+    watch = Watch(
+        input=Away(), output=output, committed=Topic(), base={}, ledger=Ledger(),
+        state=lambda: State({"map": 2}, 1, 0, 2), now_s=lambda: time.monotonic() - began_s,
+        zero_ms=lambda: 0.0, interval_s=0.01, missed=lambda error: missed.append(str(error)),
+    )  # fmt: skip
+    watch.start()
+    assert first_of(watch)
+    watch.stop()
+    assert missed == ["Kafka is away"] * 2
