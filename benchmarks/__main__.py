@@ -9,7 +9,7 @@ import sys
 
 from fogscale.errors import unknown
 
-PARTS = ("simulation", "records", "filtering", "learning", "producing", "imports", "testbed")
+PARTS = ("simulation", "records", "filtering", "learning", "producing", "imports", "testbed", "encryption")
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
 
 def _ran(part: str) -> bool:
     print(f"\n== {part}", flush=True)
-    if part == "testbed" and os.geteuid() != 0:
+    if part in ("testbed", "encryption") and os.geteuid() != 0:
         print("skipped: emulated nodes need root")
         return True
     return subprocess.run([sys.executable, "-m", f"benchmarks.{part}"]).returncode == 0

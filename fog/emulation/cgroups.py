@@ -15,6 +15,13 @@ PERIOD_US = 100_000
 V1_TREES = (
     "cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "freezer", "devices", "systemd", "unified",
 )  # fmt: skip
+# What nodes and containers in them may open: null, zero, full, random, urandom, tty, ptmx, terminals and tun.
+# Others can be made as files, as runc wants to, but not opened: not the machine's disks, not its log.
+V1_DEVICES = (
+    "c *:* m", "b *:* m",
+    "c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm",
+    "c 5:0 rwm", "c 5:2 rwm", "c 136:* rwm", "c 10:200 rwm",
+)  # fmt: skip
 V2_SWAP = "memory.swap.max"  # not there where the kernel knows no swap
 V2_CONTROLLERS = ("cpu", "cpuset", "memory", "pids", "io")
 
@@ -61,7 +68,7 @@ class Group:
     def create(self, node: str, cpus: float, memory_mb: int) -> None:
         """Made or changed: limits also apply to what already runs."""
         for top in self.tops:
-            top.mkdir(exist_ok=True)
+            self._create_top(top)
             self._enable_children(top)
             (top / node).mkdir(exist_ok=True)
             if top.parent.name == "cpuset":
@@ -71,6 +78,17 @@ class Group:
             path = self.root / tree / self.name / node / name
             if name != V2_SWAP or path.exists():
                 path.write_text(content)
+
+    def _create_top(self, top: Path) -> None:
+        """A node cannot see this one, and no list of its own devices can go beyond it. The kernel takes a
+        list only while there is no node yet."""
+        if top.is_dir():
+            return
+        top.mkdir()
+        if not self.v2 and top.parent.name == "devices":
+            (top / "devices.deny").write_text("a")
+            for each in V1_DEVICES:
+                (top / "devices.allow").write_text(each)
 
     def _enable_children(self, top: Path) -> None:
         if not self.v2:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from fogscale.errors import FogscaleError
 
 ADMIN, FLINK, PRODUCER = "admin", "flink", "producer"
+OURS = "fogscale-"  # how consumer groups and transactional ids of jobs begin
+VERIFIED = f"{OURS}verify-"  # how topics begin that exist only while `verify` runs
+_BOTH = ("READ", "WRITE")
 MECHANISM = "SCRAM-SHA-512"
 SCRAM_ITERATIONS = 4096
 ANSWER_WITHIN_S = 10.0
@@ -142,37 +145,84 @@ def _known_users(admin: Any, users: Sequence[str]) -> set[str]:
     return known
 
 
-def rights(topics: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """User, kind of thing, its name and what may be done with it. Reading and writing include describing."""
+class Right(NamedTuple):
+    """Reading and writing include describing."""
+
+    user: str
+    kind: str
+    name: str
+    action: str
+    pattern: str = "LITERAL"  # PREFIXED: all names that begin so
+
+    def __str__(self) -> str:
+        return f"right of {self.user} to {self.action} {self.kind} {self.name}"
+
+
+def rights(topics: Sequence[str]) -> list[Right]:
+    """All that users other than the administrator may do."""
     return [
-        (FLINK, "TOPIC", "*", "READ"),
-        (FLINK, "TOPIC", "*", "WRITE"),
-        (FLINK, "GROUP", "*", "READ"),
-        (FLINK, "TRANSACTIONAL_ID", "*", "WRITE"),
-        # It reads back what it sent, to prove that nothing was lost.
-        *((PRODUCER, "TOPIC", topic, action) for topic in topics for action in ("READ", "WRITE")),
+        # The producer reads back what it sent, to prove that nothing was lost.
+        *(
+            Right(user, "TOPIC", topic, action)
+            for user in (FLINK, PRODUCER)
+            for topic in topics
+            for action in _BOTH
+        ),
+        *(Right(FLINK, "TOPIC", VERIFIED, action, "PREFIXED") for action in _BOTH),
+        Right(FLINK, "GROUP", OURS, "READ", "PREFIXED"),
+        Right(FLINK, "TRANSACTIONAL_ID", OURS, "WRITE", "PREFIXED"),
     ]
 
 
 def _ensure_rights(admin: Any, topics: Sequence[str]) -> list[str]:
+    """What our users may do beyond it is taken away: an earlier version, or topics of earlier days."""
     library = _library()
     kinds, patterns, actions = library.ResourceType, library.ResourcePatternType, library.AclOperation
-    permission = library.AclPermissionType
-    everything = library.AclBindingFilter(
-        kinds.ANY, None, patterns.ANY, None, None, actions.ANY, permission.ANY
-    )
-    given = set(admin.describe_acls(everything).result(timeout=ANSWER_WITHIN_S))
-    wanted = [
-        library.AclBinding(
-            kinds[kind], name, patterns.LITERAL, f"User:{user}", "*", actions[action], permission.ALLOW
-        )
-        for user, kind, name, action in rights(topics)
-    ]
-    missing = [binding for binding in wanted if binding not in given]
+    anything = (None, actions.ANY, library.AclPermissionType.ANY)
+    given: set[Any] = set()
+    for user in (FLINK, PRODUCER):
+        asked = library.AclBindingFilter(kinds.ANY, None, patterns.ANY, f"User:{user}", *anything)
+        given |= set(admin.describe_acls(asked).result(timeout=ANSWER_WITHIN_S))
+    wanted = {binding(right): right for right in rights(topics)}
+    missing = [each for each in wanted if each not in given]
+    excess = sorted(given - set(wanted))
+    answers: list[Any] = []
     if missing:
-        for answer in admin.create_acls(missing).values():
-            answer.result(timeout=ANSWER_WITHIN_S)
-    return [f"right of {binding.principal} to {binding.operation.name} {binding.name}" for binding in missing]
+        answers += admin.create_acls(missing).values()
+    if excess:
+        answers += admin.delete_acls([_filter_of(each) for each in excess]).values()
+    for answer in answers:
+        answer.result(timeout=ANSWER_WITHIN_S)
+    return [str(wanted[each]) for each in missing] + [
+        f"no {Right(each.principal.removeprefix('User:'), each.restype.name, each.name, each.operation.name)}"
+        for each in excess
+    ]
+
+
+def binding(right: Right) -> Any:
+    library = _library()
+    return library.AclBinding(
+        library.ResourceType[right.kind],
+        right.name,
+        library.ResourcePatternType[right.pattern],
+        f"User:{right.user}",
+        "*",
+        library.AclOperation[right.action],
+        library.AclPermissionType.ALLOW,
+    )
+
+
+def _filter_of(given: Any) -> Any:
+    """That finds this one alone."""
+    return _library().AclBindingFilter(
+        given.restype,
+        given.name,
+        given.resource_pattern_type,
+        given.principal,
+        given.host,
+        given.operation,
+        given.permission_type,
+    )
 
 
 def _ensure_topics(admin: Any, topics: Sequence[str], partitions: int) -> list[str]:
@@ -192,7 +242,8 @@ def _ensure_topics(admin: Any, topics: Sequence[str], partitions: int) -> list[s
 
 
 def problems(broker: Broker, topics: Sequence[str], partitions: int) -> list[str]:
-    """What does not work, in words: a record goes through a topic of its own, a stranger stays outside."""
+    """What does not work, in words: a record goes through a topic of its own, Flink is refused what is not
+    its own, and clients without credentials are refused altogether."""
     admin = broker.admin(ANSWER_WITHIN_S)
     with _plain_errors(broker):
         there = admin.list_topics(timeout=ANSWER_WITHIN_S).topics
@@ -201,24 +252,74 @@ def problems(broker: Broker, topics: Sequence[str], partitions: int) -> list[str
             for topic in topics
             if topic not in there or len(there[topic].partitions) < partitions
         ]
-        failures = [] if found else _failures_of_a_record(broker, admin)
-        return found + [f"no record comes through: {each}" for each in failures] + _open_doors(broker)
+        with _topics_to_verify(admin) as (allowed, forbidden):
+            failures = [] if found else _failures_of_a_record(broker, allowed)
+            beyond = beyond_its_rights(broker, FLINK, forbidden)
+        return [
+            *found,
+            *(f"no record comes through: {each}" for each in failures),
+            *(f"Kafka lets Flink use a {each} that is not its own: run site.yml again" for each in beyond),
+            *_open_doors(broker),
+        ]
 
 
-def _failures_of_a_record(broker: Broker, admin: Any) -> list[str]:
-    """By the administrator's own topic: a record in a topic of experiments would be counted there."""
+@contextmanager
+def _topics_to_verify(admin: Any) -> Iterator[tuple[str, str]]:
+    """One that Flink may use and one that it may not: a record in a topic of experiments would be counted."""
+    key = uuid.uuid4().hex[:12]
+    names = f"{VERIFIED}{key}", f"verify-{key}"
+    for answer in admin.create_topics([_library().NewTopic(name, 1, 1) for name in names]).values():
+        answer.result(timeout=ANSWER_WITHIN_S)
+    try:
+        yield names
+    finally:
+        for answer in admin.delete_topics(list(names)).values():
+            answer.result(timeout=ANSWER_WITHIN_S)
+
+
+def _failures_of_a_record(broker: Broker, topic: str) -> list[str]:
     from confluent_kafka import KafkaException
 
-    topic, said = f"verify-{uuid.uuid4().hex[:12]}", uuid.uuid4().bytes
-    admin.create_topics([_library().NewTopic(topic, 1, 1)])[topic].result(timeout=ANSWER_WITHIN_S)
+    said = uuid.uuid4().bytes
     try:
         send(broker.access(FLINK), topic, said)
         heard = receive(broker.access(FLINK), topic)
         return [] if heard == said else [f"{heard!r} came instead of {said!r}"]
     except (KafkaException, FogscaleError) as error:
         return [str(error)]
-    finally:
-        admin.delete_topics([topic])[topic].result(timeout=ANSWER_WITHIN_S)
+
+
+def beyond_its_rights(broker: Broker, user: str, name: str) -> list[str]:
+    """Which things of that name, all of others, the user is not refused: topic, group, transactional id."""
+    from confluent_kafka import KafkaError, Producer
+
+    access = broker.access(user)
+
+    def read_group() -> None:
+        client = broker.client(access)  # without it, nobody would answer
+        client.describe_consumer_groups([name])[name].result(timeout=ANSWER_WITHIN_S)
+
+    def begin_transaction() -> None:
+        Producer({**access, "transactional.id": name}).init_transactions(ANSWER_WITHIN_S)
+
+    tried = {
+        "topic": (lambda: send(access, name, b"refused"), KafkaError.TOPIC_AUTHORIZATION_FAILED),
+        "group": (read_group, KafkaError.GROUP_AUTHORIZATION_FAILED),
+        "transactional id": (begin_transaction, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    }
+    return [thing for thing, (work, refusal) in tried.items() if failure_code(work) != refusal]
+
+
+def failure_code(work: Callable[[], object]) -> int | None:
+    """Kafka's number of why it did not do that; None: it did."""
+    from confluent_kafka import KafkaException
+
+    try:
+        work()
+    except KafkaException as error:
+        code: int = error.args[0].code()
+        return code
+    return None
 
 
 def send(access: Mapping[str, Any], topic: str, value: bytes) -> None:
@@ -236,7 +337,7 @@ def receive(access: Mapping[str, Any], topic: str) -> bytes | None:
     """The first record of partition 0, or None if none comes."""
     from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
-    consumer = Consumer({**access, "group.id": f"verify-{topic}", "enable.auto.commit": False})
+    consumer = Consumer({**access, "group.id": f"{OURS}{topic}", "enable.auto.commit": False})
     try:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         message = consumer.poll(ANSWER_WITHIN_S)
@@ -252,28 +353,28 @@ def receive(access: Mapping[str, Any], topic: str) -> bytes | None:
 
 
 def _open_doors(broker: Broker) -> list[str]:
-    strangers: dict[str, dict[str, Any]] = {
+    clients: dict[str, dict[str, Any]] = {
         "without a name": {"bootstrap.servers": broker.bootstrap, **broker.transport(), "log_level": 0},
         "with a wrong password": broker.access(FLINK, password=uuid.uuid4().hex),
     }
     if broker.ca:
-        strangers["without TLS"] = {**broker.access(FLINK), "security.protocol": "SASL_PLAINTEXT"}
+        clients["without TLS"] = {**broker.access(FLINK), "security.protocol": "SASL_PLAINTEXT"}
     words = {
-        "let in": "Kafka lets a stranger in {}: run site.yml again",
-        "no answer": "Kafka neither lets a stranger in {} nor turns it away: try again",
+        "accepted": "Kafka accepts a client {}: run site.yml again",
+        "no answer": "Kafka neither accepts nor refuses a client {}: try again",
     }
-    answers = {how: knock(broker, access) for how, access in strangers.items()}
+    answers = {how: attempt(broker, access) for how, access in clients.items()}
     return [words[answer].format(how) for how, answer in answers.items() if answer in words]
 
 
-def knock(broker: Broker, access: Mapping[str, Any]) -> Literal["let in", "turned away", "no answer"]:
+def attempt(broker: Broker, access: Mapping[str, Any]) -> Literal["accepted", "refused", "no answer"]:
     """Silence is no refusal: a broker may just be slow."""
     heard: list[Any] = []
     client = broker.client({**access, "error_cb": heard.append})
     deadline_s = time.monotonic() + ANSWER_WITHIN_S
     while time.monotonic() < deadline_s:
         if lets_in(client, 0.5):
-            return "let in"
+            return "accepted"
         if heard:
-            return "turned away"
+            return "refused"
     return "no answer"

@@ -1,5 +1,5 @@
-"""Flink's JobManager through its REST API, which only the controller's certificate opens: asked, and tried as
-strangers would."""
+"""Flink's JobManager through its REST API, which only the controller's certificate opens: asked, and tried
+without it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fog.services.pki import Certificate, ensure
 from fogscale.errors import FogscaleError
 
 ANSWER_WITHIN_S = 10.0
-LET_IN, TURNED_AWAY, NO_ANSWER = "let in", "turned away", "no answer"
+ACCEPTED, REFUSED, NO_ANSWER = "accepted", "refused", "no answer"
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def wait(jobmanager: JobManager, node: str, patience_s: float) -> list[str]:
     )
 
 
-def knock(jobmanager: JobManager, context: ssl.SSLContext | None) -> str:
-    """As whoever has that context; None speaks no TLS at all. Silence is no refusal."""
+def attempt(jobmanager: JobManager, context: ssl.SSLContext | None) -> str:
+    """With the certificate in that context; None speaks no TLS at all. Silence is no refusal."""
     connection = (
         HTTPConnection(jobmanager.address, jobmanager.port, timeout=ANSWER_WITHIN_S)
         if context is None
@@ -80,22 +80,22 @@ def knock(jobmanager: JobManager, context: ssl.SSLContext | None) -> str:
     except TimeoutError:
         return NO_ANSWER
     except (OSError, HTTPException):
-        return TURNED_AWAY
+        return REFUSED
     # Without TLS it only points to where there is TLS.
-    return TURNED_AWAY if status in (301, 302, 307, 308, 400, 401, 403) else LET_IN
+    return REFUSED if status in (301, 302, 307, 308, 400, 401, 403) else ACCEPTED
 
 
 def open_doors(jobmanager: JobManager) -> list[str]:
-    """Which strangers are let in, in words."""
+    """Which clients without the right certificate are accepted, in words."""
     nobody = ssl.create_default_context(cafile=str(jobmanager.ca))
-    found = {"without TLS": knock(jobmanager, None), "without a certificate": knock(jobmanager, nobody)}
+    found = {"without TLS": attempt(jobmanager, None), "without a certificate": attempt(jobmanager, nobody)}
     with TemporaryDirectory() as folder:
-        ensure(Path(folder), [Certificate("stranger", "fogscale-controller")], tokens=False)
+        ensure(Path(folder), [Certificate("forged", "fogscale-controller")], tokens=False)
         forged = ssl.create_default_context(cafile=str(jobmanager.ca))
-        forged.load_cert_chain(Path(folder) / "stranger.crt", Path(folder) / "stranger.key")
-        found["with a certificate of another authority"] = knock(jobmanager, forged)
+        forged.load_cert_chain(Path(folder) / "forged.crt", Path(folder) / "forged.key")
+        found["with a certificate of another authority"] = attempt(jobmanager, forged)
     words = {
-        LET_IN: "Flink lets a stranger in {}: run services.yml again",
-        NO_ANSWER: "Flink neither lets a stranger in {} nor turns it away: try again",
+        ACCEPTED: "Flink accepts a client {}: run services.yml again",
+        NO_ANSWER: "Flink neither accepts nor refuses a client {}: try again",
     }
     return [words[answer].format(how) for how, answer in found.items() if answer in words]

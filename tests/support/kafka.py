@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from analysis.spark import cache_folder, java_home
 from fog.artifacts.store import store
 from fog.folders import checkout
+from fog.services.pki import Certificate, ensure, ensure_keystore
 from fogscale.errors import FogscaleError
 
 if TYPE_CHECKING:
@@ -222,14 +223,15 @@ class Broker:
     def _logging(self) -> Path:
         return self.folder / "log4j2.properties"
 
+    def _settings(self) -> str:
+        return _PROPERTIES.format(
+            port=self.port, controller_port=self.controller_port, data=self.folder / "data"
+        )
+
     def _format(self) -> None:
         """Writes the configuration and prepares an empty data folder, once."""
         self._logging.write_text(_LOGGING)
-        self._properties.write_text(
-            _PROPERTIES.format(
-                port=self.port, controller_port=self.controller_port, data=self.folder / "data"
-            )
-        )
+        self._properties.write_text(self._settings())
         cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).decode().rstrip("=")
         quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={self._logging}")
         command = java_command("kafka.tools.StorageTool", 128, *quick)
@@ -243,6 +245,37 @@ class Broker:
             raise KafkaMissingError(
                 f"its data folder cannot be prepared: {(done.stderr or done.stdout)[-300:]}"
             )
+
+
+class SecuredBroker(Broker):
+    """With a second listener, which speaks TLS."""
+
+    def __init__(self, folder: Path, heap_mb: int = 256) -> None:
+        super().__init__(folder, heap_mb)
+        (self.tls_port,) = _free_ports(1)
+
+    @property
+    def tls_bootstrap(self) -> str:
+        return f"127.0.0.1:{self.tls_port}"
+
+    @property
+    def tls_access(self) -> dict[str, str]:
+        """What a client of that listener is told."""
+        return {"security.protocol": "SSL", "ssl.ca.location": str(self.folder / "tls/ca.crt")}
+
+    def _settings(self) -> str:
+        folder, password = self.folder / "tls", uuid.uuid4().hex
+        ensure(folder, [Certificate("broker", "broker", hosts=("127.0.0.1",), is_client=False)], tokens=False)
+        ensure_keystore(folder, "broker", password)
+        (folder / "broker.p12").write_bytes(base64.b64decode((folder / "broker.p12.b64").read_bytes()))
+        text = super()._settings()
+        for key in ("listeners", "advertised.listeners"):
+            text = text.replace(f"\n{key}=", f"\n{key}=SSL://127.0.0.1:{self.tls_port},")
+        return text.replace("map=", "map=SSL:SSL,") + (
+            f"inter.broker.listener.name=PLAINTEXT\nssl.keystore.type=PKCS12\n"
+            f"ssl.keystore.location={folder / 'broker.p12'}\n"
+            f"ssl.keystore.password={password}\nssl.key.password={password}\n"
+        )
 
 
 def _free_ports(count: int) -> list[int]:

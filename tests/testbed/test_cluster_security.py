@@ -1,4 +1,4 @@
-"""Strangers at the cluster's doors: no key, a wrong key, another's network."""
+"""The cluster refuses clients without a key, with a wrong key, and from another network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def status(fog: Fog, url: str, *options: str) -> str:
     return done.stdout
 
 
-def test_the_api_server_knows_no_stranger(fog: Fog) -> None:
+def test_the_api_server_refuses_clients_without_credentials(fog: Fog) -> None:
     url = f"https://{fog.manifest.addresses['server1']}:6443/api/v1/nodes"
     assert status(fog, url) == "401"
     assert status(fog, url, "--header", "Authorization: Bearer wrong") == "401"
@@ -41,7 +41,7 @@ def test_a_key_of_another_authority_opens_nothing(fog: Fog, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("node", NODES)
-def test_a_kubelet_knows_no_stranger(fog: Fog, node: str) -> None:
+def test_a_kubelet_refuses_clients_without_credentials(fog: Fog, node: str) -> None:
     address = fog.manifest.addresses[node]
     assert status(fog, f"https://{address}:10250/pods") == "401"
     assert status(fog, f"http://{address}:10255/pods") == "000"  # the port without keys is closed
@@ -63,11 +63,35 @@ def test_the_store_and_the_control_plane_listen_to_their_own_node_only(fog: Fog)
         assert status(fog, f"http://{address}:{port}/") == "000", port
 
 
+ETCD = """\
+cd /etc/kubernetes
+for pair in none server/apiserver-kubelet node server/etcd/etcd-client; do
+  for port in 2379 2380; do
+    options=
+    [ $pair = none ] || options="--cert $pair.crt --key $pair.key"
+    curl --silent --insecure --max-time 10 --output /dev/null --write-out "$pair $port %{http_code}\\n" \\
+      $options https://127.0.0.1:$port/version || true
+  done
+done
+curl --silent --max-time 10 --output /dev/null --write-out "plain 2379 %{http_code}\\n" \\
+  http://127.0.0.1:2379/version || true
+"""
+
+
+def test_the_store_opens_to_the_api_server_s_certificate_alone_on_its_own_node_too(fog: Fog) -> None:
+    """Not to programs of the server node without one, and to no other certificate of the cluster."""
+    told = {line.rpartition(" ")[0]: line.split()[-1] for line in fog.ask("server1", ETCD).splitlines()}
+    assert told.pop("server/etcd/etcd-client 2379") == "200"
+    assert len(told) == 8
+    assert set(told.values()) <= {"000", "400"}
+
+
 def test_no_secret_of_the_cluster_shows_in_a_process_list(fog: Fog) -> None:
     folder = fog.state.folder / "secrets/kubernetes"
-    keys = [path.read_text().splitlines()[1] for path in folder.glob("*.key")]
+    files = [*folder.glob("*.key"), *folder.with_name("kubernetes-etcd").glob("*.key")]
+    keys = [path.read_text().splitlines()[1] for path in files]
     token = json.loads((fog.state.folder / "controller.kubeconfig").read_text())["users"][0]["user"]["token"]
-    assert len(keys) > 5
+    assert len(keys) > 8
     for node in NODES:
         told = fog.ask(node, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
         assert not any(secret in told for secret in (*keys, token))

@@ -1,4 +1,5 @@
-"""Every listener of every node stands in docs/ports.md, listens where it says, and turns a stranger away."""
+"""Every listener of every node stands in docs/ports.md, listens where it says, and refuses
+clients without credentials."""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ def listeners(fog: Fog) -> list[Listener]:
 
 def test_no_node_has_a_listener_that_the_table_does_not_know(listeners: list[Listener]) -> None:
     known = doors()
-    strangers = [
+    unknown = [
         each
         for each in listeners
         if not (each.program == "containerd" and each.at == "loopback")
@@ -81,13 +82,11 @@ def test_no_node_has_a_listener_that_the_table_does_not_know(listeners: list[Lis
             or each.at not in known[each.port].at
         )
     ]
-    assert strangers == []
+    assert unknown == []
     assert {"sshd", "minio", "prometheus", "java", "coredns"} <= {each.program for each in listeners}
 
 
-def test_a_request_without_a_password_or_certificate_is_turned_away(
-    fog: Fog, listeners: list[Listener]
-) -> None:
+def test_a_request_without_a_password_or_certificate_is_refused(fog: Fog, listeners: list[Listener]) -> None:
     """Wherever the table names the answer of a web server; asked from this machine's end of the network."""
     wanted = {
         port: match.group(1)
@@ -130,3 +129,29 @@ def test_ssh_lets_nobody_in_without_the_key(fog: Fog, tmp_path: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 255
         assert "Permission denied (publickey)" in done.stderr
+
+
+VERIFY = ("playbooks/verify.yml", "-e", "fog_nodes=1", "--tags", "doors")
+
+
+def test_verify_finds_a_port_that_was_opened(fog: Fog) -> None:
+    """An exporter without a password in place of fog1's own, and a server whose kernel lets everybody read
+    Flink's metrics; once both are set right, nothing is found."""
+    address = fog.manifest.addresses["fog1"]
+    open_server = f"systemd-run --quiet --unit=open python3 -m http.server 9100 --bind {address}"
+    fog.ask("fog1", f"systemctl stop prometheus-node-exporter; {open_server}")
+    fog.ask("server1", "iptables -w 10 -t raw -D PREROUTING -j FOGSCALE-DOORS")
+    try:
+        opened = fog.playbook(*VERIFY)
+    finally:
+        fog.ask("fog1", "systemctl stop open; systemctl start prometheus-node-exporter")
+        fog.ask("server1", "systemctl restart pod-doors")
+    assert opened.returncode == 2
+    told = " ".join(opened.stdout.split())
+    for place in (f"{address}:9100/metrics", f"{fog.manifest.addresses['server1']}:9249/"):
+        assert re.search(
+            rf"accepts a client without credentials at http://{re.escape(place)} \(\d+\)", told
+        ), told
+    assert "node exporter accepts a client with a wrong password" in told
+    closed = fog.playbook(*VERIFY)
+    assert closed.returncode == 0, closed.stdout[-3000:]

@@ -108,8 +108,8 @@ def test_nodes_of_a_wrong_architecture_are_refused_before_anything_changes(fog: 
 def test_only_the_key_of_the_testbed_opens_a_node(fog: Fog) -> None:
     node = fog.node("fog1")
     assert stat.S_IMODE(fog.state.key.stat().st_mode) == 0o600
-    stranger = paramiko.Ed25519Key.from_private_key_file(str(fog.state.node("fog1") / "host_key"))
-    for offered in ({"pkey": stranger}, {"password": "root"}, {"password": ""}):
+    other = paramiko.Ed25519Key.from_private_key_file(str(fog.state.node("fog1") / "host_key"))
+    for offered in ({"pkey": other}, {"password": "root"}, {"password": ""}):
         client = paramiko.SSHClient()
         client.load_host_keys(str(fog.state.known_hosts))
         with pytest.raises(paramiko.AuthenticationException), client:

@@ -89,8 +89,8 @@ def test_flinks_key_opens_nothing_but_its_bucket(fog: Fog, store: ObjectStore, o
     assert inside(fog, lambda: read(store.client(store.root), others, "plan")) == b"secret"
 
 
-def test_strangers_are_refused(fog: Fog, store: ObjectStore) -> None:
-    wrong, unknown = replace(store.flink, secret="x" * 32), replace(store.flink, access="stranger")
+def test_clients_with_wrong_credentials_are_refused(fog: Fog, store: ObjectStore) -> None:
+    wrong, unknown = replace(store.flink, secret="x" * 32), replace(store.flink, access="nobody")
 
     def tried(key: Key | None) -> str | None:
         return refusal(lambda: list(store.client(key).list_objects(store.bucket)))

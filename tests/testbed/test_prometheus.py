@@ -170,6 +170,8 @@ def test_rules_for_a_rescaled_job_by_hand(fog: Fog) -> None:
         pytest.param("fog1", 9101, SCRAPER, "prometheus_scrape_fog1", id="limits of fog1"),
     ],
 )
-def test_strangers_are_refused(fog: Fog, node: str, port: int, user: str, name: str) -> None:
+def test_clients_with_wrong_credentials_are_refused(
+    fog: Fog, node: str, port: int, user: str, name: str
+) -> None:
     tries = (None, (user, "wrong"), ("admin", secret(fog, name)), (user, secret(fog, name)))
     assert [get(fog, node, port, "/metrics", login)[0] for login in tries] == [401, 401, 401, 200]

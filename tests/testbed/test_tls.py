@@ -26,17 +26,17 @@ pytestmark = pytest.mark.testbed
 
 TLS = ("site.yml", "-e", "fog_nodes=1", "-e", "fog_tls=true")
 PORTS = {"services1": (9000, 9090, 9100, 9101, 9404), "fog1": (9100, 9101)}
-# What a stranger on the JobManager's own node gets: the name of the certificate, and then no word.
-KNOCK = """python3 -c '
+# What a client without a certificate gets on the JobManager's own node: a certificate, and then no answer.
+ATTEMPT = """python3 -c '
 import socket, ssl, sys
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 try:
     with context.wrap_socket(socket.create_connection((sys.argv[1], int(sys.argv[2])), 10)) as door:
         door.sendall(b"hello")
-        print("let in" if door.recv(1) else "turned away")
+        print("accepted" if door.recv(1) else "refused")
 except (ssl.SSLError, ConnectionError) as error:
-    print("turned away")
+    print("refused")
 ' {address} {port}"""
 
 
@@ -53,8 +53,8 @@ def secured(fog: Fog) -> Iterator[Fog]:
     eventually(lambda: ask_prometheus(fog, 'up{job="kafka"} == 1'))
 
 
-# How curl says that it does not trust a certificate. Both authorities have one name, so that the signature is
-# tried with the wrong key; what OpenSSL makes of that, and so the number, hangs on the bits of the signature.
+# How curl says that it does not trust a certificate. Both authorities have one name, so the signature is
+# tried with the wrong key; what OpenSSL makes of that, and so the number, depends on the signature.
 UNTRUSTED = {(35, "000"), (60, "000")}
 
 
@@ -83,7 +83,7 @@ def test_every_service_shows_a_certificate_of_the_testbed_s_authority(secured: F
             assert (url, status in ("400", "000")) == (url, True)  # nothing is told without TLS
 
 
-def test_kafka_minio_and_prometheus_work_and_turn_strangers_away(secured: Fog) -> None:
+def test_kafka_minio_and_prometheus_work_and_refuse_clients_without_credentials(secured: Fog) -> None:
     assert inside(secured, lambda: broker.problems(kafka_of(secured), ["input", "output"], 8)) == []
     assert inside(secured, lambda: objects.problems(object_store(secured))) == []
     jobs = {(job, node) for job in ("nodes", "limits") for node in ("server1", "services1", "fog1")}
@@ -130,12 +130,12 @@ def test_a_run_of_an_experiment_loses_nothing(secured: Fog, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("port", [6123, 6124])
-def test_a_stranger_without_flink_s_own_certificate_is_turned_away(secured: Fog, port: int) -> None:
+def test_a_client_without_flink_s_own_certificate_is_refused(secured: Fog, port: int) -> None:
     told = secured.kubectl(
         "get", "pods", "--namespace=fogscale", "--selector=component=jobmanager",
         "--output=jsonpath={.items[0].status.podIP}",
     ).stdout  # fmt: skip
-    assert secured.ask("server1", KNOCK.format(address=told, port=port)).strip() == "turned away"
+    assert secured.ask("server1", ATTEMPT.format(address=told, port=port)).strip() == "refused"
 
 
 def test_a_certificate_that_ends_soon_is_made_anew_by_another_run(secured: Fog) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from controller.testbeds.flink.access import Access, access_to
 from controller.testbeds.flink.holder import has_ended, this_process
 from controller.testbeds.flink.http import UnreachableError
-from controller.testbeds.flink.kubernetes import Cluster, Lease, cluster_of
+from controller.testbeds.flink.kubernetes import Cluster, Lease, cluster_of, keep_token
 from controller.testbeds.flink.prometheus import Prometheus
 from controller.testbeds.flink.rest import Flink
 from fog.emulation.namespaces import entered
@@ -31,8 +31,9 @@ class Connection:
     _renewed_s: float = field(default_factory=time.monotonic)
 
     def keep(self) -> None:
-        """Renews the lease when it is time to; raises if somebody else has it."""
+        """Renews the lease and the token when it is time to; raises if somebody else has the lease."""
         if time.monotonic() - self._renewed_s > RENEW_EVERY_S:
+            keep_token(self.cluster, self.access.kubeconfig, time.time())
             self.lease.renew()
             self._renewed_s = time.monotonic()
 
@@ -51,6 +52,7 @@ def connected(testbed: str) -> Iterator[Connection]:
         prometheus = Prometheus(access.prometheus)
         for client in (flink, glance, cluster, prometheus):
             stack.callback(client.close)
+        keep_token(cluster, access.kubeconfig, time.time())
         lease = Lease(cluster, LEASE, this_process(), has_ended=has_ended)
         lease.take()
         stack.callback(_give_up, lease)

@@ -97,6 +97,10 @@ class Service:
     def close(self) -> None:
         self._client.close()
 
+    def use_token(self, token: str) -> None:
+        """From the next request on."""
+        self._client.headers["Authorization"] = f"Bearer {token}"
+
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
         return self.send("GET", path, params=params, again=True)
 

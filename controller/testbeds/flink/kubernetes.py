@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +12,9 @@ from typing import Any
 
 import yaml
 
-from controller.testbeds.flink.http import Door, RefusedError, Service
+from controller.testbeds.flink.http import Door, RefusedError, Service, UnreachableError
+from fog.services.pki import write_private
+from fog.services.tokens import claims, token_in
 from fogscale.errors import FogscaleError
 
 LEASE_S = 30  # without a sign of life for so long, a lease is anybody's
@@ -30,7 +33,7 @@ class Cluster:
     """The API server, by the controller's own account."""
 
     def __init__(self, door: Door, namespace: str) -> None:
-        self._service = Service("Kubernetes", door)
+        self._service, self._namespace = Service("Kubernetes", door), namespace
         self._apps = f"/apis/apps/v1/namespaces/{namespace}/deployments"
         self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
@@ -52,6 +55,18 @@ class Cluster:
             ClusterNode(each["metadata"]["name"], _is_ready(each), dict(each["metadata"].get("labels", {})))
             for each in found
         )
+
+    def renew_token(self, account: str, seconds: int) -> str:
+        """Another token of the account's own, which is used from now on."""
+        path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{account}/token"
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": seconds},
+        }
+        token = str(self._service.send("POST", path, body, again=True)["status"]["token"])
+        self._service.use_token(token)
+        return token
 
     # The lease: one controller at a time
 
@@ -141,6 +156,29 @@ def cluster_of(kubeconfig: Path) -> Cluster:
     except (OSError, yaml.YAMLError, KeyError, TypeError, StopIteration, ValueError) as error:
         raise FogscaleError(f"{kubeconfig} is no kubeconfig that can be used ({error!r}): check it") from None
     return Cluster(door, context.get("namespace", "default"))
+
+
+def keep_token(cluster: Cluster, kubeconfig: Path, now_s: float) -> bool:
+    """Asks for another token when half of the time of the one in the kubeconfig is over, and keeps it there
+    for the next controller. True if it did; raises where it is over. One that never ends is left alone."""
+    text = kubeconfig.read_text()
+    told = claims(token_in(text))
+    if told is None or not told.is_due(now_s):
+        return False
+    if told.is_over(now_s):
+        ended = datetime.fromtimestamp(told.expires_s, UTC)
+        raise FogscaleError(
+            f"the token in {kubeconfig} ended {ended:%Y-%m-%d %H:%M} UTC:"
+            " run 'fogscale testbed up' or cluster.yml again"
+        )
+    try:
+        token = cluster.renew_token(told.account, round(told.lasts_s))
+    except (UnreachableError, RefusedError):
+        return False  # the old one still holds: there is time to try again
+    values = json.loads(text)
+    values["users"][0]["user"]["token"] = token
+    write_private(kubeconfig, json.dumps(values, indent=4) + "\n")
+    return True
 
 
 def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:

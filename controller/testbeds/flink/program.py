@@ -10,15 +10,17 @@ from controller.testbeds.flink.job import Counts, Program
 from controller.testbeds.flink.settings import FlinkSettings
 from fog.artifacts.store import store
 from fog.folders import cache_folder, checkout
-from fog.services.broker import FLINK, Broker
+from fog.services.broker import FLINK, OURS, Broker
 from workloads.jobs.catalog import catalog, find, program_arguments
 
 INPUT, OUTPUT = "input", "output"
+# Where the role flink puts the password into the JobManager's pod: Flink's REST API tells a job's arguments.
+PASSWORD_FILE = "/opt/flink/conf/kafka-password"
 
 
 def group_of(run: str) -> str:
     """The consumer group, and the beginning of its transactions' ids: of this run alone."""
-    return f"fogscale-{run}"
+    return f"{OURS}{run}"
 
 
 def program_for(access: Access, settings: FlinkSettings, run: str) -> Program:
@@ -31,7 +33,7 @@ def program_for(access: Access, settings: FlinkSettings, run: str) -> Program:
         "transactions": group_of(run),
         "from": "committed",
         "kafka-user": FLINK,
-        "kafka-password": access.kafka.passwords[FLINK],
+        "kafka-password-file": PASSWORD_FILE,
         **tls_of(access.kafka),
         **job.settings,
         **settings.job_settings,

@@ -10,7 +10,7 @@ from ansible.module_utils.fog import enter_network, plain_errors
 
 DOCUMENTATION = """
 module: flink_jobmanager
-short_description: Waits for a TaskManager, and sees that strangers are turned away
+short_description: Waits for a TaskManager, and sees that clients without the right certificate are refused
 description: Changes nothing.
 options:
   address: {type: str, required: true, description: Address of the JobManager's node.}
@@ -21,7 +21,7 @@ options:
   node: {type: str, required: true, description: Node on which a TaskManager must be.}
   patience_s: {type: float, default: 10, description: How long to wait for it.}
   state_folder: {type: str, default: '', description: Of emulated nodes, which have a network of their own.}
-  verify: {type: bool, default: false, description: Also knock as strangers.}
+  verify: {type: bool, default: false, description: Also try without the right certificate.}
 author: [fogscale]
 """
 

@@ -21,7 +21,7 @@ from fog.artifacts import store as artifacts
 from fog.checks.ports import port_conflicts
 from fog.emulation import nodes
 from fog.emulation import state as states
-from fog.emulation.cgroups import Group, limits
+from fog.emulation.cgroups import V1_DEVICES, Group, limits
 from fog.emulation.definition import Definition, EmulatedNode
 from fog.emulation.state import State, remove_tree, started
 from fog.emulation.supervisor import pause_s
@@ -59,6 +59,20 @@ def test_version_two_passes_controllers_down_before_it_sets_limits(tmp_path: Pat
     assert (tmp_path / "fog/cgroup.subtree_control").read_text() == "+cpu +memory +pids"
     assert (tmp_path / "fog/fog1/cpu.max").read_text() == "100000 100000"
     assert (tmp_path / "fog/fog1/memory.max").read_text() == str(256 << 20)
+
+
+def test_version_one_lists_the_devices_before_there_is_a_node(tmp_path: Path) -> None:
+    """On a folder that looks like cgroup v1; tests/testbed/test_node_limits.py shows that a kernel obeys."""
+    for tree in ("cpu", "memory", "devices"):
+        (tmp_path / tree).mkdir()
+    Group("fog", tmp_path).create("fog1", 1.0, 256)
+    assert (tmp_path / "devices/fog/devices.deny").read_text() == "a"
+    (tmp_path / "devices/fog/devices.deny").unlink()
+    Group("fog", tmp_path).create("fog2", 1.0, 256)
+    assert not (
+        tmp_path / "devices/fog/devices.deny"
+    ).exists()  # once: the kernel takes it without nodes only
+    assert not any("rw" in each for each in V1_DEVICES if each.startswith("b") or "1:11" in each)
 
 
 SS = """\

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from fog.services.broker import Broker, rights
+from controller.testbeds.flink.program import group_of
+from fog.services.broker import OURS, Broker, rights
 from fog.services.objects import Key, policy
 
 
 def test_the_producer_may_touch_the_topics_of_experiments_only() -> None:
-    mine = [right[1:] for right in rights(["rides", "results"]) if right[0] == "producer"]
+    mine = [right[1:4] for right in rights(["rides", "results"]) if right.user == "producer"]
     assert mine == [
         ("TOPIC", "rides", "READ"),
         ("TOPIC", "rides", "WRITE"),
         ("TOPIC", "results", "READ"),
         ("TOPIC", "results", "WRITE"),
     ]
+
+
+def test_flink_may_touch_its_own_topics_groups_and_transactions_only() -> None:
+    mine = [right[1:] for right in rights(["rides"]) if right.user == "flink"]
+    assert mine == [
+        ("TOPIC", "rides", "READ", "LITERAL"),
+        ("TOPIC", "rides", "WRITE", "LITERAL"),
+        ("TOPIC", "fogscale-verify-", "READ", "PREFIXED"),
+        ("TOPIC", "fogscale-verify-", "WRITE", "PREFIXED"),
+        ("GROUP", "fogscale-", "READ", "PREFIXED"),
+        ("TRANSACTIONAL_ID", "fogscale-", "WRITE", "PREFIXED"),
+    ]
+    assert group_of("any-run").startswith(OURS)  # also how the ids of a run's transactions begin
 
 
 def test_nobody_but_the_administrator_may_create_delete_or_alter() -> None:

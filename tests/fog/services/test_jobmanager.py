@@ -68,7 +68,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         server.server_close()
 
 
-def test_the_controllers_certificate_opens_it_and_strangers_stay_outside(serve: Serve) -> None:
+def test_the_controllers_certificate_opens_it_and_nothing_else_does(serve: Serve) -> None:
     jobmanager = serve(ssl.CERT_REQUIRED)
     assert wait(jobmanager, "services1", patience_s=10) == ["fog1", "services1"]
     assert open_doors(jobmanager) == []
@@ -76,13 +76,13 @@ def test_the_controllers_certificate_opens_it_and_strangers_stay_outside(serve: 
 
 def test_a_server_that_asks_nobody_for_a_certificate_is_told_of(serve: Serve) -> None:
     assert [line.partition(":")[0] for line in open_doors(serve(ssl.CERT_NONE))] == [
-        "Flink lets a stranger in without a certificate",
-        "Flink lets a stranger in with a certificate of another authority",
+        "Flink accepts a client without a certificate",
+        "Flink accepts a client with a certificate of another authority",
     ]
 
 
 def test_a_server_without_tls_is_told_of(serve: Serve) -> None:
-    assert "Flink lets a stranger in without TLS: run services.yml again" in open_doors(serve(None))
+    assert "Flink accepts a client without TLS: run services.yml again" in open_doors(serve(None))
 
 
 def test_a_taskmanager_that_never_comes_is_said_with_the_reason(serve: Serve) -> None:

@@ -32,7 +32,7 @@ public class PassingJob {
         access.setProperty("sasl.mechanism", "SCRAM-SHA-512");
         access.setProperty("sasl.jaas.config", module + " required username=\"flink\" password=\"" + arguments[2] + "\";");
         return KafkaSource.<String>builder()
-                .setBootstrapServers(arguments[0]).setTopics(arguments[1]).setGroupId("passing").setProperties(access)
+                .setBootstrapServers(arguments[0]).setTopics(arguments[1]).setGroupId("fogscale-passing").setProperties(access)
                 .setStartingOffsets(OffsetsInitializer.latest()).setValueOnlyDeserializer(new SimpleStringSchema())
                 .build();
     }

@@ -9,9 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from controller.testbeds.flink.http import Door
-from controller.testbeds.flink.kubernetes import Cluster, Lease, cluster_of
+from controller.testbeds.flink.kubernetes import Cluster, Lease, cluster_of, keep_token
 from fogscale.errors import FogscaleError
 from tests.support.http_server import serving
+from tests.support.tokens import WEEK_S, token
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/fog/leases/one"
 
@@ -107,3 +108,54 @@ def test_what_is_no_kubeconfig_is_said_in_a_line(tmp_path):
         file.write_text(text)
         with pytest.raises(FogscaleError, match="no kubeconfig that can be used"):
             cluster_of(file)
+
+
+def account_in(folder, server, held):
+    """A kubeconfig as the role `controller` writes it."""
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": "fog"}}],
+        "clusters": [{"name": "k", "cluster": {"server": server.url}}],
+        "users": [{"name": "u", "user": {"token": held}}],
+    }
+    file = folder / "kubeconfig"
+    file.write_text(json.dumps(config))
+    return file
+
+
+def test_a_token_is_renewed_when_half_of_its_time_is_over(tmp_path):
+    fresh = token(issued_s=1000 + WEEK_S / 2)
+    with serving(lambda _: (200, {"items": [], "status": {"token": fresh}})) as server:
+        file = account_in(tmp_path, server, token(issued_s=1000))
+        cluster = cluster_of(file)
+        assert not keep_token(cluster, file, now_s=1000 + WEEK_S / 2 - 1)
+        assert keep_token(cluster, file, now_s=1000 + WEEK_S / 2)
+        assert not keep_token(cluster, file, now_s=1001 + WEEK_S / 2)  # the new one is fresh
+        cluster.nodes()
+        cluster_of(file).nodes()
+        asked, *used = server.requests
+    assert (asked.method, asked.path) == ("POST", "/api/v1/namespaces/fog/serviceaccounts/controller/token")
+    assert asked.body["spec"] == {"expirationSeconds": WEEK_S}
+    assert [each.headers["Authorization"] for each in used] == [f"Bearer {fresh}"] * 2
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_while_the_old_token_holds_a_renewal_that_fails_is_tried_again_later(tmp_path):
+    with serving(lambda _: (403, {"message": "no"})) as server:
+        file = account_in(tmp_path, server, token(issued_s=1000))
+        assert not keep_token(cluster_of(file), file, now_s=WEEK_S)
+        assert token(issued_s=1000) in file.read_text()
+
+
+def test_a_token_that_is_over_is_said_with_what_to_do(tmp_path):
+    with serving(lambda _: (401, {})) as server:
+        file = account_in(tmp_path, server, token(issued_s=0))
+        with pytest.raises(FogscaleError, match=r"ended 1970-01-08 00:00 UTC: run 'fogscale testbed up'"):
+            keep_token(cluster_of(file), file, now_s=WEEK_S)
+        assert server.requests == []
+
+
+def test_a_token_without_an_end_is_left_alone(tmp_path):
+    with serving(lambda _: (200, {})) as server:
+        file = account_in(tmp_path, server, "t")
+        assert not keep_token(cluster_of(file), file, now_s=1e12)

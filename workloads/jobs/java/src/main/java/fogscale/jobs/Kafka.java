@@ -1,5 +1,9 @@
 package fogscale.jobs;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.Properties;
 import org.apache.flink.connector.base.DeliveryGuarantee;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
@@ -67,13 +71,29 @@ final class Kafka {
     }
 
     private static String password(Arguments arguments) {
+        String file = arguments.text("kafka-password-file");
         String variable = arguments.text("kafka-password-env");
+        if (!file.isEmpty()) {
+            return textOf(file);
+        }
         String password = variable.isEmpty() ? arguments.text("kafka-password") : System.getenv(variable);
         if (password == null || password.isEmpty()) {
             throw new BadArgument(variable.isEmpty()
-                    ? "--kafka-user needs --kafka-password or --kafka-password-env"
+                    ? "--kafka-user needs --kafka-password-file, --kafka-password-env or --kafka-password"
                     : "--kafka-password-env: the variable " + variable + " is not set where the job is started");
         }
         return password;
+    }
+
+    private static String textOf(String file) {
+        try {
+            String text = Files.readString(Path.of(file)).strip();
+            if (!text.isEmpty()) {
+                return text;
+            }
+        } catch (IOException | InvalidPathException missing) {
+            // Told below, as is an empty file.
+        }
+        throw new BadArgument("--kafka-password-file: no password in " + file + " where the job is started");
     }
 }

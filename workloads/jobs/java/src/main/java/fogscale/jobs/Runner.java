@@ -72,6 +72,7 @@ public final class Runner {
                 new Option("checkpoint-ms", "0", "between checkpoints; 0: as the cluster is set"),
                 new Option("kafka-user", "", "for a broker that asks for one (SCRAM-SHA-512)"),
                 new Option("kafka-password", "", "of that user"),
+                new Option("kafka-password-file", "", "file of the JobManager that holds it instead"),
                 new Option("kafka-password-env", "", "variable of the JobManager that holds it instead")));
         options.addAll(job.options());
         return options;
