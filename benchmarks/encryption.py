@@ -59,6 +59,7 @@ def main() -> None:
 def of_the_producer(folder: Path) -> dict[str, list[float]]:
     """Records per second without TLS and with it; the first round only warms the broker up."""
     rounds = []
+    (folder / "kafka").mkdir()
     with SecuredBroker(folder / "kafka", HEAP_MB) as broker:
         for number in range(PRODUCER_ROUNDS + 1):
             plain = _sent_per_s(broker, f"plain-{number}", broker.bootstrap, {})
