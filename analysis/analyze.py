@@ -65,6 +65,7 @@ def analyze(
         metrics=metrics,
         published=published,
         findings=_findings(tables, shown),
+        operators=operators,
         configuration=_configuration(spark, folder, metrics[metrics["run_id"].isin(shown)]),
     )
     return Analysis(report, metrics)

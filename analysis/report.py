@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import isfinite, isnan
 from pathlib import Path
@@ -51,6 +51,14 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorTable:
+    """What is known of each operator; no rows where the job has only one."""
+
+    metrics: Sequence[tuple[str, Label]] = ()
+    rows: Mapping[str, Mapping[str, Mapping[str, Cell]]] = field(default_factory=dict)  # operator, policy
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """Runs that may be compared: of one experiment and workload."""
 
@@ -61,6 +69,7 @@ class Section:
     metrics: Sequence[tuple[str, Label]]
     rows: Mapping[str, Mapping[str, Cell]]  # by policy and metric
     pairs: Mapping[tuple[str, str], Mapping[str, Cell]]  # by policies and metric
+    operators: OperatorTable
     figure: str
     shown: Mapping[str, int]  # policy -> the seed drawn
     logs: Mapping[str, Sequence[Mapping[str, Any]]]  # by policy
@@ -77,11 +86,13 @@ def write_report(
     published: Published | None,
     configuration: str,
     findings: Mapping[str, Mapping[str, Any]] | None = None,
+    operators: pd.DataFrame | None = None,
 ) -> Path:
     """Writes folder/report.html.
 
     samples: those of `with_demand`, at least of the first seed of each policy; decisions: those of
-    `decision_log`; metrics: those of `metrics_by_run`; configuration: text, shown as it is; findings: by run.
+    `decision_log`; metrics: those of `metrics_by_run`; configuration: text, shown as it is; findings: by run;
+    operators: those of `metrics_by_operator`.
     """
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
@@ -97,6 +108,7 @@ def write_report(
             decisions,
             published or {},
             findings or {},
+            None if operators is None else operators[operators["run_id"].isin(group["run_id"])],
         )
         for (experiment, workload), group in groups
     ]
@@ -116,6 +128,7 @@ def _section(
     decisions: pd.DataFrame,
     published: Published,
     findings: Mapping[str, Mapping[str, Any]],
+    operators: pd.DataFrame | None,
 ) -> Section:
     first = metrics.groupby("policy", sort=True).first()
     run_of = {str(policy): str(run_id) for policy, run_id in first["run_id"].items()}
@@ -130,6 +143,7 @@ def _section(
         metrics=columns,
         rows=_metric_rows(metrics, columns, published),
         pairs=_pair_rows(metrics, columns),
+        operators=_operator_table(operators),
         figure=_figure(samples, run_of),
         shown={policy: int(first.loc[policy, "seed"]) for policy in run_of},  # type: ignore[arg-type]
         logs={policy: _log(decisions, run_id) for policy, run_id in run_of.items()},
@@ -161,6 +175,17 @@ def _metric_rows(
             name: _metric_cell(runs[name], label, printed.get(name), largest[name]) for name, label in columns
         }
     return rows
+
+
+def _operator_table(operators: pd.DataFrame | None) -> OperatorTable:
+    if operators is None or operators["operator"].nunique() < 2:
+        return OperatorTable()
+    columns = measured(operators)
+    rows = {
+        str(operator): _metric_rows(runs, columns, published={})
+        for operator, runs in operators.groupby("operator", sort=True)
+    }
+    return OperatorTable(columns, rows)
 
 
 def _metric_cell(values: pd.Series, label: Label, printed: float | None, largest: float) -> Cell:

@@ -164,7 +164,14 @@ def execute(
     run: Run, results: Path | None, progress: loop.Progress | None = None, fresh: bool = False
 ) -> Journal:
     """Runs to the end, or goes on where a crashed run in the same folder stopped."""
-    prepared = prepare(run)
+    return carry_out(prepare(run), results, progress, fresh)
+
+
+def carry_out(
+    prepared: Prepared, results: Path | None, progress: loop.Progress | None = None, fresh: bool = False
+) -> Journal:
+    """The same of a run that is prepared already."""
+    run = prepared.run
     testbed, policy = prepared.ready()  # what cannot run must not leave a folder behind
     path = None
     if results is not None:

@@ -26,10 +26,9 @@ from controller.loop import Progress
 from controller.protocol.command import protocol_app
 from controller.recording import JOURNAL
 from controller.replay import differences
-from controller.run import decided_by, execute, prepare
+from controller.run import carry_out, decided_by, execute, prepare
 from controller.testbeds.flink.faults.command import faults
 from fog.command import testbed_app
-from fog.folders import TESTBEDS
 from fogscale.console import Json, Results, interrupted, out, progress_bar, spark_session
 from fogscale.errors import FogscaleError
 from paper_figures.command import calibrate, figures, sensitivity
@@ -98,8 +97,8 @@ def _whole(testbed: str | None, file: Path | None, policies: Sequence[str]) -> e
     the policies belong; with all its scenarios."""
     from paper_figures.published import papers
 
-    if testbed in TESTBEDS and file is None:
-        return experiments.load(Path(str(files("controller.testbeds.flink") / f"{testbed}.yml")))
+    if testbed is not None and file is None and testbed in (own := testbed_registry.built()):
+        return experiments.load(own[testbed])
     named = {folder.name: folder / "experiment.yml" for folder in papers()}
     return experiments.load(default_experiment(policies) if file is None else named.get(str(file), file))
 
@@ -109,9 +108,9 @@ def _on(
 ) -> experiments.Experiment:
     """The experiment on the testbed that is wanted; those that an inventory builds have experiments of their
     own."""
-    is_built = testbed in TESTBEDS
+    is_built = testbed in testbed_registry.built()
     experiment = experiments.scenario_of(_whole(testbed, file, policies), scenario)
-    if is_built and experiment.testbed.kind != "flink":
+    if is_built and not testbed_registry.has_to_be_built(experiment.testbed):
         raise FogscaleError(
             f"experiment '{experiment.name}' is for the {experiment.testbed.kind} testbed: leave it out, or"
             " write one whose testbed is of the kind flink, as controller/testbeds/flink/local.yml"
@@ -122,21 +121,9 @@ def _on(
         experiment = experiments.varied(experiment, {"testbed.name": testbed})
     if span is None:
         return experiment
-    if experiment.testbed.kind != "flink":
+    if "span_s" not in type(experiment.testbed).model_fields:
         raise FogscaleError("--span: only a real testbed runs a part of the load: leave it out")
     return experiments.varied(experiment, {"testbed.span_s": span})
-
-
-def _bring_up(experiment: experiments.Experiment) -> None:
-    """As many fog nodes as the experiment has, as large as it says."""
-    from fog.command import bring_up
-
-    name = str(experiment.testbed.model_dump()["name"])
-    nodes = [node for node in experiment.topology.nodes if node.name.startswith("fog")]
-    cpus = {node.cores for node in nodes}
-    if len(cpus) > 1:
-        raise FogscaleError("topology.nodes: emulated fog nodes have all the same cores: make them equal")
-    bring_up(name, len(nodes), cpus.pop() if cpus else 1.0)
 
 
 @app.command("policies")
@@ -204,17 +191,11 @@ def run(
 ) -> None:
     """Run an experiment; a run that was interrupted goes on where it stopped."""
     experiment = _on(testbed, file, policy or [], scenario, span)
-    if experiment.testbed.kind == "flink":
-        _bring_up(experiment)
     runs = experiments.runs_of(experiment, policy or None, seed or None, workload)
     if warm_start is not None:
         runs = [each.model_copy(update={"learned": read_learned(warm_start, each.policy)}) for each in runs]
-    folders = []
-    for number, each in enumerate(runs, start=1):
-        label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
-        with progress_bar(label, prepare(each).duration_s) as progress:
-            execute(each, results, progress, fresh)
-        folders.append(results / each.folder)
+    testbed_registry.bring_up(experiment.topology.build(), experiment.testbed)
+    folders = _record(runs, results, fresh)
     if analyze_too:
         # One run is reported beside itself, several beside each other.
         together = folders[0] if len(folders) == 1 else results / f"experiment={experiment.name}"
@@ -224,6 +205,16 @@ def run(
     else:
         for folder in folders:
             out.print(f"recorded {folder}", highlight=False, soft_wrap=True)
+
+
+def _record(runs: Sequence[experiments.Run], results: Path, fresh: bool) -> list[Path]:
+    """One after the other, each with a bar of its own; returns their folders."""
+    for number, each in enumerate(runs, start=1):
+        prepared = prepare(each)
+        label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
+        with progress_bar(label, prepared.duration_s) as progress:
+            carry_out(prepared, results, progress, fresh)
+    return [results / each.folder for each in runs]
 
 
 @app.command()
@@ -259,8 +250,7 @@ def campaign(
     parts = [_on(testbed, file, policy or [], name or None, span) for name in names]
     runs = [each for part in parts for each in experiments.runs_of(part, policy or None, seed or None)]
     refuse_what_cannot_run(runs)
-    if parts[0].testbed.kind == "flink":
-        _bring_up(parts[0])
+    testbed_registry.bring_up(parts[0].topology.build(), parts[0].testbed)
 
     def shown(each: experiments.Run, number: int) -> AbstractContextManager[Progress | None]:
         label = f"{each.experiment} {each.policy}, seed {each.seed} ({number}/{len(runs)})"

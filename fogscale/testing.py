@@ -1,4 +1,4 @@
-"""What every testbed keeps, as tests that any package can run on its own.
+"""What testbeds keep, as tests that any package can run on its own.
 
     from fogscale.testing import TestbedContract
 
@@ -8,19 +8,32 @@
 
 pytest collects the class. Nothing here knows how a testbed works or what its job is called: plans are made
 from what it shows. On a real testbed a minute is a minute, so `PERIOD_S` and `PATIENCE_S` can be set lower.
-What a deterministic testbed keeps besides (the same seed, the same bytes; exact seconds) is not asked here.
+
+A deterministic testbed keeps more: the same seed gives the same bytes, seconds are exact, no record is
+missing. It takes the second class, which has all tests of the first one, too:
+
+    from fogscale.testing import DeterministicTestbedContract
+
+    class TestMine(DeterministicTestbedContract):
+        def build_seeded(self, seed):       # as above, with arrivals and noise of this seed
+            return MyTestbed(…, seed)
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import ClassVar
 
+from numpy.random import Generator
+
 from controller.contract import Step, Testbed
-from controller.model import Capability, Observation, Plan, Receipt, Sample
+from controller.journal import Journal
+from controller.loop import run
+from controller.model import Capabilities, Capability, Observation, Plan, Receipt, Sample, Topology
 from controller.placement import resized
+from fogscale.errors import FogscaleError
 
 
 class TestbedContract:
@@ -33,7 +46,7 @@ class TestbedContract:
     __test__ = False  # only what says how to build a testbed can be tried
 
     def __init_subclass__(cls) -> None:
-        cls.__test__ = True
+        cls.__test__ = vars(cls).get("__test__", True)
 
     def build(self) -> Testbed:
         raise NotImplementedError("say how to build a testbed: def build(self): return MyTestbed(…)")
@@ -183,6 +196,126 @@ class TestbedContract:
             steps.append(Step(testbed.observe(), None, self.PERIOD_S, samples))
             testbed.wait(self.PERIOD_S)
         return steps
+
+
+class DeterministicTestbedContract(TestbedContract):
+    """What a testbed keeps besides if its seed decides everything. The seeds 1 and 2 are tried."""
+
+    __test__ = False
+
+    def build(self) -> Testbed:
+        return self.build_seeded(1)
+
+    def build_seeded(self, seed: int) -> Testbed:
+        raise NotImplementedError("say how to build one: def build_seeded(self, seed): return MyTestbed(…)")
+
+    def test_the_same_seed_gives_the_same_run_byte_for_byte(self) -> None:
+        first, second = self._journal(1), self._journal(1)
+        assert len(first) > 2
+        assert first == second
+
+    def test_another_seed_gives_another_run(self) -> None:
+        assert self._journal(1) != self._journal(2)
+
+    def test_waiting_takes_exactly_as_long_as_it_was_asked_to(self) -> None:
+        with self.build() as testbed:
+            start_s = testbed.observe().time_s
+            for turn in (1, 2, 3):
+                testbed.wait(self.PERIOD_S)
+                assert testbed.observe().time_s == start_s + turn * self.PERIOD_S
+
+    def test_a_receipt_tells_exactly_when_its_plan_was_requested(self) -> None:
+        with self.build() as testbed:
+            testbed.wait(self.PERIOD_S)
+            seen = testbed.observe()
+            testbed.apply(another_size(seen))
+            [receipt] = self._receipts(testbed)
+            assert receipt.requested_s == seen.time_s
+            assert receipt.downtime_s <= receipt.finished_s - receipt.requested_s
+
+    def test_every_record_is_processed_or_waits(self) -> None:
+        with self.build() as testbed:
+            log = _Turns()
+            run(testbed, _UpAndDown(self.PERIOD_S), log)
+        for sample in log.samples:
+            assert sample.offered_records == sample.processed_records + sample.lag_records
+        assert log.samples[-1].offered_records > 0
+        assert log.finished == (log.samples[-1].lag_records == 0), "finished: all is processed"
+
+    def test_a_restored_one_goes_on_as_if_nothing_had_happened(self) -> None:
+        with self.build() as testbed:
+            whole = _Turns()
+            run(testbed, _UpAndDown(self.PERIOD_S), whole)
+        for crashed_after in sorted({1, len(whole.steps) // 2, len(whole.steps) - 1}):
+            with self.build() as again:
+                again.restore(whole.steps[:crashed_after])
+                policy, rest = _UpAndDown(self.PERIOD_S), _Turns()
+                for step in whole.steps[:crashed_after]:
+                    policy.decide(step.observation)
+                run(again, policy, rest)
+            assert rest.steps == whole.steps[crashed_after:], f"crashed after {crashed_after} turns"
+            assert rest.final == whole.final
+
+    def test_the_journal_of_another_run_is_not_restored(self) -> None:
+        with self.build_seeded(2) as other:
+            steps = self._steps(other, 6)
+        with self.build() as testbed:
+            try:
+                testbed.restore(steps)
+            except FogscaleError:
+                return
+        raise AssertionError("restore must compare what it comes to with the journal, and refuse another's")
+
+    def _journal(self, seed: int) -> list[bytes]:
+        with self.build_seeded(seed) as testbed:
+            policy, turns = _UpAndDown(self.PERIOD_S), _Turns()
+            run(testbed, policy, turns)
+        journal = Journal.open(None, {}, turns.steps[0].observation.topology)
+        for step in turns.steps:
+            journal.append(step)
+        journal.end(turns.finished, turns.final, {})
+        return journal.lines
+
+
+class _UpAndDown:
+    """Not an autoscaler: in its fourth turn it asks for another size, in its eighth for the one before."""
+
+    needs: Capabilities = frozenset()
+
+    def __init__(self, period_s: float) -> None:
+        self.period_s = period_s
+        self._turns = 0
+
+    def start(self, topology: Topology, rng: Generator) -> None:
+        """It has already begun."""
+
+    def decide(self, observation: Observation) -> Plan | None:
+        self._turns += 1
+        if self._turns == 4:
+            self._before = dict(observation.requested)
+            return another_size(observation)
+        return Plan(self._before, reason="as it was") if self._turns == 8 else None
+
+
+class _Turns:
+    """A log that keeps the turns of the loop."""
+
+    recorded: None = None
+
+    def __init__(self) -> None:
+        self.steps: tuple[Step, ...] = ()
+        self.final: tuple[Sample, ...] = ()
+        self.finished = False
+
+    def append(self, step: Step) -> None:
+        self.steps = (*self.steps, step)
+
+    def end(self, finished: bool, samples: Iterable[Sample], findings: Mapping[str, object]) -> None:
+        self.finished, self.final = finished, tuple(samples)
+
+    @property
+    def samples(self) -> list[Sample]:
+        return [*(sample for step in self.steps for sample in step.samples), *self.final]
 
 
 def sizes(placement: object) -> dict[str, int]:

@@ -20,7 +20,7 @@ from paper_figures.ceiling import Ceiling, cells, near, with_ceiling
 from paper_figures.claims import JudgedClaim, judged_claims
 from paper_figures.cpu import CpuMeter
 from paper_figures.decisions import decided
-from paper_figures.exhibits import figures, tables_of
+from paper_figures.exhibits import figures, tables_of, work_out
 from paper_figures.measured import write_measured
 from paper_figures.orders import counted, judged_orders
 from paper_figures.page import write_page
@@ -79,6 +79,7 @@ def build(
         results = _results(campaign, cases, published, experiment, meter)
     tables = _write_tables(results, folder)
     write_measured(source, folder, tables, spark)
+    work_out(source, tables)
     shown = tables_of(source, tables, folder), figures(source, tables, folder)
     page = write_page(folder, source, published, experiment, results, *shown)
     summary = Summary(

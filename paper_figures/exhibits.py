@@ -4,6 +4,9 @@ A figure's file has load(tables) -> frame and draw(frame) -> Figure, a table's o
 There, tables is the folder with metrics.parquet (one row per run), series.parquet (runs over time) and
 orders.parquet, and where real runs were recorded measured.parquet and measured_series.parquet. One that loads
 an empty frame is left out. The first line of a file's docstring is the title, the rest the caption.
+
+What a figure needs besides is worked out before, by a file stage_<name>.py with compute() -> frame, which
+becomes <name>.parquet among the tables.
 """
 
 from __future__ import annotations
@@ -34,6 +37,15 @@ class Part:
     def is_measured(self) -> bool:
         """Of runs on a real testbed: figure_measured_… and table_measured_… stand together on the page."""
         return "_measured" in self.stem
+
+
+def work_out(folder: Path, tables: Path) -> None:
+    """The tables of a paper that no run of its campaign gives."""
+    for path in sorted(folder.glob("stage_*.py")):
+        compute = getattr(paper_module(folder, path.stem), "compute", None)
+        if compute is None:
+            raise FogscaleError(f"{path} has no function compute(): add it")
+        compute().to_parquet(tables / f"{path.stem.removeprefix('stage_')}.parquet")
 
 
 def figures(folder: Path, tables: Path, out: Path) -> list[Part]:

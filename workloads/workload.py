@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import isclose
 from types import MappingProxyType
 from typing import Any
@@ -62,7 +63,7 @@ class Definition:
     def summary(self) -> str:
         return (inspect.getdoc(self.build) or "").partition("\n")[0]
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         return MappingProxyType(inspect.signature(self.build).parameters)
 
@@ -76,13 +77,18 @@ class Definition:
     def load(self, **parameters: Any) -> Workload:
         self._check_names(parameters)
         try:
-            return validate_call(config=ConfigDict(allow_inf_nan=False))(self.build)(**parameters)
+            return self._checked_build(**parameters)
         except ValidationError as error:
             first = error.errors()[0]
             message = first["msg"].removeprefix("Value error, ")
             raise FogscaleError(
                 f"workload '{self.name}': parameter '{first['loc'][0]}' is {first['input']!r}: {message}"
             ) from error
+
+    @cached_property
+    def _checked_build(self) -> Callable[..., Workload]:
+        """Made once: that takes longer than most workloads."""
+        return validate_call(config=ConfigDict(allow_inf_nan=False))(self.build)
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         for name in given:

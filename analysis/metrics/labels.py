@@ -36,6 +36,7 @@ def label_of(metric: str) -> Label:
 
 
 LABELS: Mapping[str, Label] = {
+    "offered_rate_per_s": Label("Offered", "records/s", 1, "Mean rate offered to the operator"),
     "accuracy_o": Label("Over-provisioning", "replicas", 3, "Mean number of replicas beyond demand"),
     "accuracy_u": Label("Under-provisioning", "replicas", 3, "Mean number of replicas short of demand"),
     "timeshare_o": Label("Time over-provisioned", "%", 2, "Share of time with more replicas than demand"),

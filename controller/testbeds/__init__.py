@@ -32,7 +32,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BeforeValidator, SerializeAsAny
 
@@ -112,6 +113,18 @@ class TestbedKind(Protocol):
         """Checks, works out what the run needs to know, and starts nothing."""
 
 
+@runtime_checkable
+class Built(Protocol):
+    """A kind whose testbeds have to be built, and stay when a run has ended, keeps this besides."""
+
+    @property
+    def experiments(self) -> Mapping[str, Path]:
+        """The experiment that belongs to each of its testbeds, by the testbed's name."""
+
+    def bring_up(self, topology: Topology, settings: Any) -> None:
+        """Builds what a run of this topology needs, unless it stands already."""
+
+
 _REGISTERED: dict[str, TestbedKind] = {}
 _Class = TypeVar("_Class", bound=type)
 
@@ -188,6 +201,23 @@ AnyTestbed = Annotated[SerializeAsAny[TestbedSettings], BeforeValidator(_setting
 
 def prepare(wanted: Assignment, settings: TestbedSettings) -> Setup:
     return kind_of(settings.kind).prepare(wanted, settings)
+
+
+def bring_up(topology: Topology, settings: TestbedSettings) -> None:
+    """Whatever has to stand before the first run; of most kinds, nothing."""
+    kind = kind_of(settings.kind)
+    if isinstance(kind, Built):
+        kind.bring_up(topology, settings)
+
+
+def has_to_be_built(settings: TestbedSettings) -> bool:
+    return isinstance(kind_of(settings.kind), Built)
+
+
+def built() -> dict[str, Path]:
+    """The testbeds that have to be built, by name, with the experiment that belongs to each."""
+    kinds = [kind for kind in map(kind_of, names()) if isinstance(kind, Built)]
+    return {name: file for kind in kinds for name, file in kind.experiments.items()}
 
 
 @dataclass(frozen=True)

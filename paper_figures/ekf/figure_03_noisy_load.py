@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from paper_figures.ekf import noisy_load
 
 
-def load(_tables: Path) -> pd.DataFrame:
-    return noisy_load.scaled(filtered=False)
+def load(tables: Path) -> pd.DataFrame:
+    return noisy_load.read(tables, filtered=False)
 
 
 def draw(run: pd.DataFrame) -> Figure:

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from paper_figures.ekf import noisy_load
 
 
-def load(_tables: Path) -> pd.DataFrame:
-    return noisy_load.scaled(filtered=True)
+def load(tables: Path) -> pd.DataFrame:
+    return noisy_load.read(tables, filtered=True)
 
 
 def draw(run: pd.DataFrame) -> Figure:

@@ -149,6 +149,33 @@ def test_a_run_without_samples_is_reported_without_a_figure(tmp_path):
     assert "nan" not in text.lower().replace("finance", "")
 
 
+def by_operator(frame, operators):
+    kept = ["run_id", "experiment", "policy", "workload", "seed", "cost", "timeshare_u"]
+    rows = [frame[kept].assign(operator=name, offered_rate_per_s=10.0 * (n + 1)) for n, name in operators]
+    return pd.concat(rows)
+
+
+def test_several_operators_have_a_table_of_their_own(tmp_path):
+    frame = metrics(("gesscale", "static"), seeds=3)
+    operators = by_operator(frame, enumerate(["parser", "map"]))
+    path = write_report(tmp_path, "t", samples(frame), decisions(frame), frame, None, "", operators=operators)
+    text = path.read_text()
+    Balanced().feed(text)
+    table = text.partition('<table class="by-operator">')[2].partition("</table>")[0]
+    assert table.count("<tr>") == 1 + 4  # the head, and two policies for each of two operators
+    assert table.index(">map<") < table.index(">parser<")
+    assert "records/s" in table
+    assert ">20.0 ± 0.0<" in table
+    assert "1,002.0 ±" in table
+
+
+def test_one_operator_has_no_table_by_operator(tmp_path):
+    frame = metrics()
+    operators = by_operator(frame, enumerate(["map"]))
+    path = write_report(tmp_path, "t", samples(frame), decisions(frame), frame, None, "", operators=operators)
+    assert '<table class="by-operator">' not in path.read_text()
+
+
 def test_workloads_are_not_mixed(tmp_path):
     one, other = metrics(), metrics()
     other = other.assign(workload="worldcup98", run_id="demo/gesscale/worldcup98/1", cost=5.0)

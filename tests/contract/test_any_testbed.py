@@ -6,37 +6,42 @@ import sys
 import numpy as np
 import pytest
 
-from fogscale.testing import TestbedContract
+from fogscale.testing import DeterministicTestbedContract
 from tests.support.runs import simulated
 
 DURATION_S = {"restart": 90, "in_place": (2, 20), "boot": (5, 25), "pause": 12.5, "instant": 0}
 RATES_PER_S = [60] * 1800
+NOISE = {"relative": 0.03, "cpu_relative": 0.1, "settling_factor": 3, "stale_ratio": 0.1}
 
 
+@pytest.mark.parametrize("buffering", ["back_pressure", "queues"])
 @pytest.mark.parametrize("style", DURATION_S)
-class TestSimulated(TestbedContract):
+class TestSimulated(DeterministicTestbedContract):
     @pytest.fixture(autouse=True)
-    def _chosen(self, style):
-        self.style = style
+    def _chosen(self, style, buffering):
+        self.style, self.buffering = style, buffering
 
-    def build(self):
+    def build_seeded(self, seed):
         reconfiguration = {"style": self.style, "duration_s": DURATION_S[self.style]}
         return simulated(
-            np.random.default_rng(1).poisson(RATES_PER_S),
+            np.random.default_rng(seed).poisson(RATES_PER_S),
+            seed=seed,
+            buffering=self.buffering,
+            noise=NOISE,
             reconfiguration=reconfiguration,
             memory={"map": {"idle_ratio": 0.2}},
         )
 
 
 THIRD_PARTY = """
-from fogscale.testing import TestbedContract
+from fogscale.testing import {contract}
 from tests.support.runs import simulated
 
 class Mine:
     '''A testbed of another package: here, one that hands everything to a simulated job.'''
 
-    def __init__(self):
-        self._job = simulated([60] * 1800)
+    def __init__(self, seed=1):
+        self._job = simulated([50 + seed] * 1800, seed=seed)
 
     def __enter__(self):
         return self
@@ -48,9 +53,12 @@ class Mine:
         return getattr(self._job, name)
 {breach}
 
-class TestMine(TestbedContract):
+class TestMine({contract}):
     def build(self):
         return Mine()
+
+    def build_seeded(self, seed):
+        return Mine(seed)
 """
 
 BREACHES = {
@@ -89,12 +97,61 @@ BREACHES = {
 def test_a_third_party_runs_it_by_one_import_and_a_breach_is_found(tmp_path, breach):
     code, caught_by = BREACHES[breach]
     file = tmp_path / "test_mine.py"
-    file.write_text(THIRD_PARTY.format(breach=code), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(file)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    text = THIRD_PARTY.format(contract="TestbedContract", breach=code)
+    file.write_text(text, encoding="utf-8")
+    ran = _tried(file)
     if caught_by is None:
         assert ran.returncode == 0, ran.stdout
     else:
-        assert ran.returncode == 1, ran.stdout
-        failed = [line for line in ran.stdout.splitlines() if line.startswith("FAILED")]
-        assert any(f"::TestMine::{caught_by}" in line for line in failed)
+        assert _failed(ran, caught_by), ran.stdout
+
+
+BREACHES_OF_A_DETERMINISTIC_ONE = {
+    "none": ("", None),
+    "a clock in it": (
+        "    def observe(self):\n        from dataclasses import replace\n"
+        "        return replace(self._job.observe(), lag_records=__import__('time').perf_counter())",
+        "test_the_same_seed_gives_the_same_run_byte_for_byte",
+    ),
+    "waits a little longer": (
+        "    def wait(self, seconds):\n        self._job.wait(seconds + 1)",
+        "test_waiting_takes_exactly_as_long_as_it_was_asked_to",
+    ),
+    "no seed": (
+        "    def __init__(self, seed=1):\n        self._job = simulated([60] * 1800)",
+        "test_another_seed_gives_another_run",
+    ),
+    "loses records": (
+        "    def samples(self):\n        from dataclasses import replace\n"
+        "        return (replace(each, lag_records=0) for each in self._job.samples())",
+        "test_every_record_is_processed_or_waits",
+    ),
+    "takes any journal": (
+        "    def restore(self, steps):\n        for step in steps:\n            list(self.samples())\n"
+        "            self.observe()\n            self.wait(step.waited_s)",
+        "test_the_journal_of_another_run_is_not_restored",
+    ),
+}
+
+
+@pytest.mark.parametrize("breach", BREACHES_OF_A_DETERMINISTIC_ONE)
+def test_a_deterministic_one_is_held_to_more(tmp_path, breach):
+    code, caught_by = BREACHES_OF_A_DETERMINISTIC_ONE[breach]
+    file = tmp_path / "test_mine.py"
+    contract = "DeterministicTestbedContract"
+    file.write_text(THIRD_PARTY.format(contract=contract, breach=code), encoding="utf-8")
+    ran = _tried(file)
+    if caught_by is None:
+        assert ran.returncode == 0, ran.stdout
+    else:
+        assert _failed(ran, caught_by), ran.stdout
+
+
+def _tried(file):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(file)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def _failed(ran, test):
+    failed = [line for line in ran.stdout.splitlines() if line.startswith("FAILED")]
+    return ran.returncode == 1 and any(f"::TestMine::{test}" in line for line in failed)

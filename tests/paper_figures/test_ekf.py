@@ -20,10 +20,11 @@ from paper_figures.campaign import BASE, Case, paper_module, varied_experiment
 from paper_figures.claims import from_published_table
 from paper_figures.decisions import decided
 from paper_figures.doubts import explained, setting
-from paper_figures.ekf import break_even, calibration, noisy_load, table_2
+from paper_figures.ekf import break_even, calibration, noisy_load, stage_noisy_load, table_2
 from paper_figures.ekf.aggregate import NAMES, aggregate
 from paper_figures.ekf.break_even import Trade
 from paper_figures.ekf.deviations import published_p
+from paper_figures.exhibits import work_out
 from paper_figures.orders import judged_orders
 from paper_figures.published import Published, paper_folder
 from paper_figures.published import load as load_published
@@ -247,13 +248,21 @@ def test_every_doubt_can_be_told(experiment, published, tables):
 
 
 def test_filtering_saves_scaling_operations_on_the_same_load():
-    raw, filtered = (noisy_load.scaled(filtered=flag) for flag in (False, True))
+    raw, filtered = (stage_noisy_load.scaled(filtered=flag) for flag in (False, True))
     assert noisy_load.operations(filtered) < noisy_load.operations(raw)
     assert filtered["operators"].max() >= raw["operators"].max() - 1  # the trend is followed all the same
 
 
+def test_figures_without_runs_are_drawn_from_tables_that_stages_work_out(tmp_path):
+    work_out(FOLDER, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"noisy_load.parquet", "gauge_readings.parquet"}
+    for name in ("figure_03_noisy_load", "figure_04_filtered_load", "figure_07_measurement_noise"):
+        figure = paper_module(FOLDER, name)
+        assert figure.draw(figure.load(tmp_path)).axes
+
+
 def test_measured_noise_is_uniform_but_for_what_full_and_idle_cut_off():
-    found = paper_module(FOLDER, "figure_07_measurement_noise").load(FOLDER)
+    found = paper_module(FOLDER, "stage_gauge_readings").compute()
     sigma = found.groupby("load_ratio")["sigma"].mean()
     assert sigma.loc[0.2:0.8].to_numpy() == pytest.approx(0.05, rel=0.05)
     assert sigma.iloc[0] < 0.035

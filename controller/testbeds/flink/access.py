@@ -32,10 +32,6 @@ class Access:
     bucket: Bucket = field(repr=False)
 
     @property
-    def services_node(self) -> str:
-        return next(node.name for node in self.manifest.nodes if node.group == "services")
-
-    @property
     def fog_nodes(self) -> tuple[str, ...]:
         return tuple(node.name for node in self.manifest.nodes if node.group == "fog")
 

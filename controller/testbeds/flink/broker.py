@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -129,15 +128,3 @@ def _due_ms(value: bytes | None, usual_ms: int) -> int:
     """As the jobs of workloads/jobs write it. Parsing all of the JSON would take ten times as long."""
     found = _DUE.search(value or b"")
     return usual_ms if found is None else int(found[1])
-
-
-def until_reached(offsets: Offsets, patience_s: float) -> dict[int, int]:
-    """The ends of a topic, asked for until Kafka answers."""
-    deadline_s = time.monotonic() + patience_s
-    while True:
-        try:
-            return offsets.ends()
-        except UnreachableError:
-            if time.monotonic() > deadline_s:
-                raise
-            time.sleep(0.5)

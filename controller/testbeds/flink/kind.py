@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from controller.model import Topology
 from controller.testbeds import Assignment, Setup, register
 from controller.testbeds.flink.offers import OFFERS
 from controller.testbeds.flink.settings import FlinkSettings
+from fog.folders import TESTBEDS
 from fogscale.errors import FogscaleError
 
 
@@ -15,6 +19,20 @@ class RealFlink:
     settings = FlinkSettings
     offers = OFFERS
     may_offer: frozenset[str] = frozenset()
+
+    @property
+    def experiments(self) -> dict[str, Path]:
+        return {name: Path(__file__).with_name(f"{name}.yml") for name in TESTBEDS}
+
+    def bring_up(self, topology: Topology, settings: FlinkSettings) -> None:
+        """As many fog nodes as the experiment has, as large as it says."""
+        from fog.command import bring_up
+
+        nodes = [node for node in topology.nodes if node.name.startswith("fog")]
+        cpus = {node.cores for node in nodes}
+        if len(cpus) > 1:
+            raise FogscaleError("topology.nodes: emulated fog nodes have all the same cores: make them equal")
+        bring_up(settings.name, len(nodes), cpus.pop() if cpus else 1.0)
 
     def prepare(self, wanted: Assignment, settings: FlinkSettings) -> Setup:
         from controller.testbeds.flink.checks import check_operators

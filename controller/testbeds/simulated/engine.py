@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.model import Operator, Placement, Sample, Topology
+from controller.model import Placement, Sample, Topology
 from controller.testbeds.simulated.checks import check_job
 from controller.testbeds.simulated.flow import Dag, Floats, Flow, back_pressured, queued
 from controller.testbeds.simulated.layout import Site
@@ -37,10 +37,10 @@ class Counters(NamedTuple):
     """Cumulative truth at one instant."""
 
     step: int
-    entered: Floats  # records that came in at each entry
-    offered: Floats  # records offered to each operator, before any back pressure
-    processed: Floats  # records each operator has processed
-    saturated_steps: Floats  # per entry: steps that ended with a backlog
+    entered: list[float]  # records that came in at each entry
+    offered: list[float]  # records offered to each operator, before any back pressure
+    processed: list[float]  # records each operator has processed
+    saturated_steps: list[float]  # per entry: steps that ended with a backlog
 
 
 class Stretch(NamedTuple):
@@ -51,8 +51,8 @@ class Stretch(NamedTuple):
     backlog: Floats  # [operator, instant]
     processed: Floats  # [operator, instant], since the run began
     saturated_steps: Floats  # [entry, instant], since the run began
-    offered: list[float]  # per instant: records offered to the job since the run began
-    waiting: list[float]  # per instant: everything that waits somewhere, in records as they were offered
+    offered: Floats  # per instant: records offered to the job since the run began
+    waiting: Floats  # per instant: everything that waits somewhere, in records as they were offered
     waits_s: Floats  # [operator, instant]: how long the last record of the backlog waits for its turn
     late: Floats  # [kind, instant]: records that came too late since the run began
     time_in_job_s: Floats  # [kind, instant]: of all its records together since the run began
@@ -80,6 +80,7 @@ class Engine:
         self._offered = np.zeros((len(self.dag.entries), self.last_arrival_step + 1))
         np.cumsum(self._arrivals, axis=1, out=self._offered[:, 1:])
         self._per_offered = _records_per_offered(self.dag)
+        self._per_offered_list = self._per_offered.tolist()
 
         self._entries = list(self.dag.entries)
         self._window_steps = round(simulation.metric_window_s / self.step_s)
@@ -100,16 +101,14 @@ class Engine:
         self._sample_due = True
 
         self.running: dict[str, tuple[str, ...]] = {}
+        self._replicas: dict[str, int] = {}  # how many of each operator run while nothing is stopped
+        self._boots_beside = simulation.reconfiguration.style == "boot"
         self.set_environment(topology, {node.name: node.speed for node in topology.nodes})
         self.place(placement)
 
     @property
     def time_s(self) -> float:
         return self.step * self.step_s
-
-    def capacity_of(self, operator: Operator, nodes: tuple[str, ...]) -> float:
-        """Records/s on these nodes, as they are now."""
-        return self._site.capacity_of(operator, nodes)[0]
 
     def set_environment(self, topology: Topology, speeds: Mapping[str, float]) -> None:
         """The nodes and the network as they are now."""
@@ -119,9 +118,10 @@ class Engine:
 
     def place(self, placement: Placement) -> None:
         """These replicas serve from now on."""
-        counts = {name: len(nodes) for name, nodes in placement.items()}
-        if counts != {name: len(nodes) for name, nodes in self.running.items()}:
+        replicas = {name: len(placement[name]) for name in self.dag.names}
+        if replicas != self._replicas:
             self._sample_due = True
+        self._replicas = replicas
         self.running = {name: tuple(nodes) for name, nodes in placement.items()}
         self.layout = self._site.laid_out(self.operators, self.dag, self.running)
         self._capacity_per_step = self.layout.capacity_per_s * self.step_s
@@ -157,29 +157,32 @@ class Engine:
         self._sample_due = True
         self._spans_ahead = 0
 
-    def replicas_running(self, i: int) -> int:
-        serves = self._all_serve_from <= self.step or self._serves_from[i] <= self.step
-        return len(self.layout.replicas[i].nodes) if serves else 0
+    def replicas_now(self) -> Mapping[str, int]:
+        """How many of each operator run."""
+        if self._all_serve_from <= self.step:
+            return self._replicas
+        serves = (self._serves_from <= self.step).tolist()
+        return {
+            name: replicas if runs else 0
+            for (name, replicas), runs in zip(self._replicas.items(), serves, strict=True)
+        }
 
-    def instances_alive(self, i: int) -> int:
+    def instances_alive(self) -> list[int]:
         """Processes that can be asked: a restarting job has none, but what hands state over is there."""
-        if self.simulation.reconfiguration.style == "boot":
-            return len(self.layout.replicas[i].nodes)
-        return self.replicas_running(i)
+        return list((self._replicas if self._boots_beside else self.replicas_now()).values())
 
     def counters(self, step: int) -> Counters:
         """Cumulative truth at a step, now or within the metrics' window before."""
         entered = self._offered[:, min(step, self.last_arrival_step)]
-        offered = entered @ self.dag.multiplicity
+        offered = (entered @ self.dag.multiplicity).tolist()
         for stretch in reversed(self._stretches):
             if stretch.start <= step:
                 column = step - stretch.start
-                return Counters(
-                    step, entered, offered, stretch.processed[:, column], stretch.saturated_steps[:, column]
-                )
+                processed, saturated = stretch.processed[:, column], stretch.saturated_steps[:, column]
+                return Counters(step, entered.tolist(), offered, processed.tolist(), saturated.tolist())
         if step == 0:
-            nothing = np.zeros(len(self.operators)), np.zeros(len(self.dag.entries))
-            return Counters(0, entered, offered, *nothing)
+            nothing = [0.0] * len(self.operators), [0.0] * len(self.dag.entries)
+            return Counters(0, entered.tolist(), offered, *nothing)
         raise ValueError(f"step {step} lies before the metrics' window")
 
     @property
@@ -192,7 +195,7 @@ class Engine:
 
     def in_offered_records(self, waiting: Sequence[float]) -> float:
         """Records that wait at each operator, counted together as they were offered to the job."""
-        records: float = sum(map(truediv, waiting, self._per_offered.tolist()))
+        records: float = sum(map(truediv, waiting, self._per_offered_list))
         return records
 
     def advance(self, end: int) -> None:
@@ -246,24 +249,37 @@ class Engine:
         start, end = self.step, self.step + flow.backlog.shape[1]
         backlog = _from(self.backlog, flow.backlog)
         processed = _from(before.processed, flow.processed)
-        np.cumsum(processed, axis=1, out=processed)
+        processed.cumsum(axis=1, out=processed)
         saturated = _from(before.saturated_steps, flow.backlog[self._entries] > _NOTHING)
-        steps = np.arange(start, end + 1)
-        offered = self._offered[:, np.minimum(steps, self.last_arrival_step)].sum(axis=0)
-        waits_s = self._waits_s(steps, backlog)
+        offered = self._offered_at(start, end)
+        waits_s = self._waits_s(start, backlog)
         times, responses_ms = self._responses(start, processed, waits_s, offered)
         return Stretch(
             start,
             end,
             backlog,
             processed,
-            np.cumsum(saturated, axis=1, out=saturated),
-            offered.tolist(),
-            (backlog / self._per_offered[:, None]).sum(axis=0).tolist(),
+            saturated.cumsum(axis=1, out=saturated),
+            offered,
+            self._together(backlog),
             waits_s,
             *times,
             responses_ms,
         )
+
+    def _offered_at(self, start: int, end: int) -> Floats:
+        """Records offered to the job by each instant from one to another, the last included."""
+        if end <= self.last_arrival_step:
+            entered = self._offered[:, start : end + 1]
+        else:
+            entered = self._offered[:, np.minimum(np.arange(start, end + 1), self.last_arrival_step)]
+        together: Floats = entered[0] if len(entered) == 1 else entered.sum(axis=0)
+        return together
+
+    def _together(self, backlog: Floats) -> Floats:
+        """All that waits, in records as they were offered: per column of [operator, instant]."""
+        together: Floats = (backlog / self._per_offered[:, None]).sum(axis=0)
+        return together
 
     def _pass_to(self, end: int) -> None:
         """Time passes within a stretch: samples are taken."""
@@ -278,7 +294,7 @@ class Engine:
             self.sample_end()
 
     def _up_to_the_last_record(self, flow: Flow) -> Flow:
-        empty = (flow.backlog / self._per_offered[:, None]).sum(axis=0) <= _NOTHING
+        empty = self._together(flow.backlog) <= _NOTHING
         steps = int(empty.argmax()) + 1 if empty.any() else flow.backlog.shape[1]
         return Flow(flow.processed[:, :steps], flow.backlog[:, :steps])
 
@@ -304,9 +320,10 @@ class Engine:
         """What is due at the start of a span (only now it is known what follows that instant) and on the
         grid within it; what is due at its end waits for the next span."""
         grid = self._sample_steps
+        due = [*range((self.step // grid + 1) * grid, end, grid)]
         if (self._sample_due or self.step % grid == 0) and self._sampled_step != self.step:
-            self._take([self.step], stretch)
-        self._take(range((self.step // grid + 1) * grid, end, grid), stretch)
+            due.insert(0, self.step)
+        self._take(due, stretch)
         self._sample_due = False
 
     def sample_end(self) -> None:
@@ -318,14 +335,14 @@ class Engine:
         """Samples at these steps; the same replicas run at all of them."""
         if not steps:
             return
-        replicas = {name: self.replicas_running(i) for i, name in enumerate(self.dag.names)}
+        replicas = self.replicas_now()
         booting = sum(map(len, self._boots_end.values()))
         several = len(self._entries) > 1
-        instances = booting + self.inactive + sum(len(each.nodes) for each in self.layout.replicas)
+        instances = booting + self.inactive + sum(self._replicas.values())
         for step in steps:
             column = step - stretch.start
             offered = int(stretch.offered[column])
-            lag = ceil(stretch.waiting[column] - _NOTHING)
+            lag = ceil(float(stretch.waiting[column]) - _NOTHING)
             late, times_s = self._of_kinds(stretch, column)
             mean_ms, p50_ms, p95_ms, p99_ms = stretch.responses_ms[column]
             sample = Sample(
@@ -368,21 +385,26 @@ class Engine:
         are taken: on the grid, where it begins and where it ends. Rates are those of the sample interval
         that follows."""
         last, grid = processed.shape[1] - 1, self._sample_steps
-        columns = [0, *range(grid - start % grid, last, grid), last]
+        sampled = [0, *range(grid - start % grid, last, grid), last]
         if any(each.station is None for each in self.layout.replicas):  # nobody knows how long it will take
-            return self._kinds(start, offered, None), dict.fromkeys(columns, (None,) * 4)
-        lengths = np.diff(columns)
-        rate_per_s = np.diff(processed[:, columns], axis=1) / (lengths * self.step_s)
+            return self._kinds(start, offered, None), dict.fromkeys(sampled, (None,) * 4)
+        columns = np.array(sampled)
+        lengths = columns[1:] - columns[:-1]
+        then = processed[:, columns]
+        rate_per_s = (then[:, 1:] - then[:, :-1]) / (lengths * self.step_s)
         at_samples = np.concatenate((rate_per_s, rate_per_s[:, -1:]), axis=1)
         times = self._times(at_samples, waits_s[:, columns])
-        shown = np.stack((times.total.mean_s, *quantiles_s(times.total))) + times.waited_s
+        shown = np.array((times.total.mean_s, *quantiles_s(times.total))) + times.waited_s
         if self.simulation.kinds:
             times = self._times(np.repeat(rate_per_s, lengths, axis=1), waits_s[:, 1:])
-        return self._kinds(start, offered, times), dict(zip(columns, (shown * 1000).T.tolist(), strict=True))
+        return self._kinds(start, offered, times), dict(zip(sampled, (shown * 1000).T.tolist(), strict=True))
 
     def _kinds(self, start: int, offered: Floats, times: Times | None) -> tuple[Floats, Floats]:
         """Late records and the time in the job, per kind and instant, since the run began."""
         kinds = self.simulation.kinds.values()
+        if not kinds:
+            nothing = np.empty((0, len(offered)))
+            return nothing, nothing
         late_before = times_before = np.zeros(len(kinds))
         if self._stretches:
             before = self._stretches[-1]
@@ -414,18 +436,20 @@ class Engine:
             if response_ms is None:
                 return None
             inputs = zip(self.dag.upstream[i], self.layout.hops_s[i], strict=True)
-            ways_ms.append(response_ms + max((ways_ms[j] + hop_s * 1000 for j, hop_s in inputs), default=0.0))
-        return max(ways_ms[i] for i in self.dag.sinks)
+            ways_ms.append(response_ms + max([ways_ms[j] + hop_s * 1000 for j, hop_s in inputs], default=0.0))
+        return max([ways_ms[i] for i in self.dag.sinks])
 
-    def _waits_s(self, steps: NDArray[np.int64], backlog: Floats) -> Floats:
-        """How long the last record of each operator's backlog waits for its turn, stops included."""
+    def _waits_s(self, start: int, backlog: Floats) -> Floats:
+        """How long the last record of each operator's backlog waits for its turn, stops included; at each
+        instant from a step on."""
         if self.simulation.buffering == "queues":
             waits: Floats = backlog / np.maximum(self.layout.capacity_per_s, _NOTHING)[:, None]
         else:
             waits = np.zeros_like(backlog)
             for row, entry in enumerate(self.dag.entries):
                 waits[entry] = backlog[entry] / max(self.layout.limits_per_s[row], _NOTHING)
-        if self._all_serve_from > steps[0]:
+        if self._all_serve_from > start:
+            steps = np.arange(start, start + backlog.shape[1])
             stopped_s = np.maximum(self._serves_from[:, None] - steps, 0.0) * self.step_s
             if self.simulation.buffering == "back_pressure":  # records wait at the entries, for the slowest
                 waits[self._entries] += stopped_s.max(axis=0)
@@ -439,15 +463,14 @@ class Engine:
         if self._spans_ahead > 0:
             waits: list[float] = stretch.waits_s[:, self.step - stretch.start].tolist()
             return waits
-        now = np.array([self.step])
-        return self._waits_s(now, self.backlog[:, None])[:, 0].tolist()  # type: ignore[no-any-return]
+        return self._waits_s(self.step, self.backlog[:, None])[:, 0].tolist()  # type: ignore[no-any-return]
 
     def limit_of(self, row: int) -> tuple[float, int]:
         """The most that an entry may bring in a second, and the operator that says so."""
         return self.layout.limits_per_s[row], self.layout.slowest[row]
 
 
-def _from(first: Floats, following: Floats | NDArray[np.bool_]) -> Floats:
+def _from(first: Floats | list[float], following: Floats | NDArray[np.bool_]) -> Floats:
     """The same with one more column before the others."""
     columns = np.empty((following.shape[0], following.shape[1] + 1))
     columns[:, 0] = first

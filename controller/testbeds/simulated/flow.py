@@ -66,7 +66,7 @@ class Flow(NamedTuple):
 
 def queue_lengths(backlog: float, arrivals: Floats, capacity_per_step: float) -> Floats:
     """Lindley's recursion for a constant capacity, in closed form."""
-    level = np.cumsum(arrivals - capacity_per_step)
+    level = (arrivals - capacity_per_step).cumsum()
     level += backlog
     return level - np.minimum(np.minimum.accumulate(level), 0.0)
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from controller.model import Capability, Placement, Topology
 from controller.placement import grown, nearest
 from controller.testbeds import Assignment, Setup, register
-from controller.testbeds.simulated.engine import Engine
+from controller.testbeds.simulated.checks import check_job
+from controller.testbeds.simulated.layout import Site
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.testbed import DEPENDS_ON_SETTINGS, SimulatedTestbed
 from fogscale.errors import FogscaleError
@@ -37,7 +38,8 @@ class Simulated:
     def prepare(self, wanted: Assignment, settings: Simulation) -> SimulatedSetup:
         topology, start = wanted.topology, wanted.start
         inputs = _arrivals(wanted, settings.step_s)
-        engine = Engine(topology, start, inputs, settings)
+        check_job(topology, settings, inputs)
+        site = Site(topology, {node.name: node.speed for node in topology.nodes}, settings)
 
         def testbed() -> SimulatedTestbed:
             rng = np.random.default_rng([wanted.seed, 1])
@@ -47,7 +49,7 @@ class Simulated:
             testbed=testbed,
             duration_s=wanted.duration_s,
             capacity_per_s={
-                name: tuple(_ladder(engine, topology, start, name)) for name in wanted.scaled_operators
+                name: tuple(_ladder(site, topology, start, name)) for name in wanted.scaled_operators
             },
             facts={
                 "kind_shares": {name: kind.share for name, kind in settings.kinds.items()},
@@ -69,7 +71,7 @@ def _arrivals(wanted: Assignment, step_s: float) -> dict[str, NDArray[np.int64]]
     return inputs
 
 
-def _ladder(engine: Engine, topology: Topology, start: Placement, name: str) -> Iterator[float]:
+def _ladder(site: Site, topology: Topology, start: Placement, name: str) -> Iterator[float]:
     """What 1, 2, … replicas can do on the nodes nearest to where the run starts."""
     operator = topology.operator(name)
     slots = sum(node.slots for node in topology.nodes)
@@ -77,4 +79,4 @@ def _ladder(engine: Engine, topology: Topology, start: Placement, name: str) -> 
     most = operator.n_max or (_NO_LIMIT if topology.elastic else slots - others)
     for replicas in range(1, min(most, slots - others if not topology.elastic else most) + 1):
         nodes = grown(topology, start, {name: replicas}, nearest)[name]
-        yield engine.capacity_of(operator, nodes)
+        yield site.capacity_of(operator, nodes)[0]

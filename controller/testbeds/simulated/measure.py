@@ -5,14 +5,14 @@ Plain floats on purpose: a job has a handful of operators, for which arrays cost
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice, repeat
 from math import exp, sqrt
 from typing import NamedTuple
 
 from numpy.random import Generator
 
-from controller.model import Instance, InstanceMetrics, Instances, NodeMetrics, OperatorMetrics, Topology
+from controller.model import Instance, InstanceMetrics, Instances, NodeMetrics, OperatorMetrics
 from controller.testbeds.simulated.engine import Counters, Engine
 from controller.testbeds.simulated.flow import Dag
 from controller.testbeds.simulated.layout import Replicas
@@ -28,9 +28,10 @@ class Wander:
         self._errors: dict[str, float] = {}
         self._time_s = 0.0
 
-    def errors(self, time_s: float, instance_ids: Sequence[str]) -> Mapping[str, float]:
+    def errors(self, time_s: float, serving: Instances) -> Mapping[str, float]:
         if self._spread == 0:
             return _NO_ERRORS
+        instance_ids = [each.id for some in serving.values() for each in some]
         kept = exp((self._time_s - time_s) / self._lasts_s)
         fresh = self._rng.standard_normal(len(instance_ids)).tolist()
         known, self._errors, self._time_s = self._errors, {}, time_s
@@ -55,74 +56,85 @@ def operator_metrics(
     serving: Instances,
 ) -> dict[str, OperatorMetrics]:
     """Averages between two instants, as Prometheus would report them."""
-    window_s = (now.step - since.step) * engine.step_s
-    offered_per_s = ((now.offered - since.offered) / window_s).tolist()
-    throughput_per_s = ((now.processed - since.processed) / window_s).tolist()
-    arrival_per_s = _arrivals(engine.dag, since, now, offered_per_s, throughput_per_s, window_s)
-    backlog, waits_s = engine.backlog.tolist(), engine.waits_now_s()
-    busy = [
-        _share(rate_per_s, placed.capacity_per_s)
-        for rate_per_s, placed in zip(throughput_per_s, engine.layout.replicas, strict=True)
-    ]
-    pressure = _back_pressure(engine, since, now, offered_per_s, busy)
-    replicas = [engine.instances_alive(i) for i in range(len(engine.operators))]
-    instances = sum(replicas)
-    readers = Readers.of(noise, draws, meters=4 * len(replicas) + instances, gauges=len(replicas) + instances)
-    off = readers.off
-    slow_errors = wander.errors(engine.time_s, [each.id for some in serving.values() for each in some])
+    truth = Truth.between(engine, since, now)
+    operators, instances = len(truth.replicas), sum(truth.replicas)
+    readers = Readers.of(noise, draws, meters=4 * operators + instances, gauges=operators + instances)
+    slow_errors = wander.errors(engine.time_s, serving)
+    return {
+        name: _operator(engine, i, truth, readers, serving[name], slow_errors)
+        for i, name in enumerate(engine.dag.names)
+    }
 
-    seen: dict[str, OperatorMetrics] = {}
-    selectivity = engine.dag.selectivity
-    for i, (name, placed) in enumerate(zip(engine.dag.names, engine.layout.replicas, strict=True)):
-        input_off, throughput_seen = next(off), throughput_per_s[i] * next(off)
-        offered_seen, arrival_seen = offered_per_s[i] * input_off, arrival_per_s[i] * input_off
-        busy_seen, pressure_seen = min(1.0, busy[i] * next(off)), min(1.0, pressure[i] * next(off))
-        if replicas[i] == 0:  # no process to ask; the broker still knows what enters and what waits
-            next(readers.cpu_factor)
-            seen[name] = OperatorMetrics(
-                arrival_rate_per_s=arrival_seen if _at_broker(engine, i) else None,
-                offered_rate_per_s=offered_seen,
-                queue_records=backlog[i],
-            )
-            continue
-        wait_s = 0.0 if placed.station is None else placed.station.wait_s(throughput_per_s[i])
-        load = Load(
-            _share(throughput_per_s[i], placed.cpu_base_per_s),
-            busy[i],
-            memory_ratio(engine.simulation.memory.get(name), busy[i], backlog[i] / replicas[i]),
-            (
-                throughput_per_s[i] / replicas[i],
-                arrival_per_s[i] / replicas[i],
-                offered_per_s[i] / replicas[i],
-            ),
-            selectivity[i],
+
+class Truth(NamedTuple):
+    """What each operator did between two instants, and how it stands at the second."""
+
+    offered_per_s: list[float]
+    arrival_per_s: list[float]
+    throughput_per_s: list[float]
+    busy: list[float]
+    pressure: list[float]
+    backlog: list[float]
+    waits_s: list[float]  # behind the backlog
+    replicas: list[int]  # processes that can be asked
+
+    @classmethod
+    def between(cls, engine: Engine, since: Counters, now: Counters) -> Truth:
+        window_s = (now.step - since.step) * engine.step_s
+        offered_per_s = [(b - a) / window_s for a, b in zip(since.offered, now.offered, strict=True)]
+        throughput_per_s = [(b - a) / window_s for a, b in zip(since.processed, now.processed, strict=True)]
+        placed = engine.layout.replicas
+        busy = [_share(each, placed[i].capacity_per_s) for i, each in enumerate(throughput_per_s)]
+        return cls(
+            offered_per_s,
+            _arrivals(engine.dag, since, now, offered_per_s, throughput_per_s, window_s),
+            throughput_per_s,
+            busy,
+            _back_pressure(engine, since, now, offered_per_s, busy),
+            engine.backlog.tolist(),
+            engine.waits_now_s(),
+            engine.instances_alive(),
         )
-        seen[name] = OperatorMetrics(
-            arrival_rate_per_s=arrival_seen,
-            output_rate_per_s=throughput_seen * selectivity[i],
-            offered_rate_per_s=offered_seen,
-            throughput_per_s=throughput_seen,
-            true_rate_per_s=throughput_seen / busy_seen if busy_seen > 0 else None,
-            back_pressure_ratio=pressure_seen,
-            busy_ratio=busy_seen,
-            cpu_ratio=readers.cpu(load.cpu, next(readers.cpu_factor)),
-            memory_ratio=readers.memory(load.memory),
-            # Besides the backlog there are those that wait by chance (Little's law).
-            queue_records=readers.queue(backlog[i] + throughput_per_s[i] * wait_s),
-            response_time_ms=readers.time(_response_ms(placed, waits_s[i] + wait_s)),
-            instances=_instances(serving[name], load, readers, slow_errors),
+
+
+def _operator(
+    engine: Engine,
+    i: int,
+    truth: Truth,
+    readers: Readers,
+    serving: tuple[Instance, ...],
+    slow_errors: Mapping[str, float],
+) -> OperatorMetrics:
+    off, throughput_per_s, backlog = readers.off, truth.throughput_per_s[i], truth.backlog[i]
+    input_off, throughput_seen = next(off), throughput_per_s * next(off)
+    busy_seen, pressure_seen = min(1.0, truth.busy[i] * next(off)), min(1.0, truth.pressure[i] * next(off))
+    cpu_factor = next(readers.cpu_factor)
+    if truth.replicas[i] == 0:  # no process to ask; the broker still knows what enters and what waits
+        return OperatorMetrics(
+            arrival_rate_per_s=truth.arrival_per_s[i] * input_off if _at_broker(engine, i) else None,
+            offered_rate_per_s=truth.offered_per_s[i] * input_off,
+            queue_records=backlog,
         )
-    return seen
-
-
-class Load(NamedTuple):
-    """What one instance is truly doing."""
-
-    cpu: float
-    busy: float
-    memory: float | None
-    rates_per_s: tuple[float, float, float]  # processed, arriving, offered
-    selectivity: float
+    placed, selectivity = engine.layout.replicas[i], engine.dag.selectivity[i]
+    wait_s = 0.0 if placed.station is None else placed.station.wait_s(throughput_per_s)
+    cpu = _share(throughput_per_s, placed.cpu_base_per_s)
+    memory = engine.simulation.memory.get(engine.dag.names[i])
+    memory_used = memory_ratio(memory, truth.busy[i], backlog / truth.replicas[i])
+    return OperatorMetrics(
+        arrival_rate_per_s=truth.arrival_per_s[i] * input_off,
+        output_rate_per_s=throughput_seen * selectivity,
+        offered_rate_per_s=truth.offered_per_s[i] * input_off,
+        throughput_per_s=throughput_seen,
+        true_rate_per_s=throughput_seen / busy_seen if busy_seen > 0 else None,
+        back_pressure_ratio=pressure_seen,
+        busy_ratio=busy_seen,
+        cpu_ratio=readers.cpu(cpu, cpu_factor),
+        memory_ratio=readers.memory(memory_used),
+        # Besides the backlog there are those that wait by chance (Little's law).
+        queue_records=readers.queue(backlog + throughput_per_s * wait_s),
+        response_time_ms=readers.time(_response_ms(placed, truth.waits_s[i] + wait_s)),
+        instances=_instances(serving, i, truth, selectivity, cpu, memory_used, readers, slow_errors),
+    )
 
 
 class Draws(NamedTuple):
@@ -157,25 +169,15 @@ class Readers(NamedTuple):
 
     @classmethod
     def of(cls, noise: Noise, draws: Draws, meters: int, gauges: int) -> Readers:
-        kinds = (
-            (noise.relative, meters),
-            (noise.cpu_relative, gauges),
-            (noise.cpu_absolute, gauges),
-            (noise.memory_relative, gauges),
-            (noise.queue_relative, gauges),
-        )
-        drawn = sum(readings for spread, readings in kinds if spread > 0)
+        gauged = (noise.cpu_relative, noise.cpu_absolute, noise.memory_relative, noise.queue_relative)
+        drawn = (meters if noise.relative > 0 else 0) + gauges * sum([spread > 0 for spread in gauged])
         errors = iter(draws.readings.standard_normal(drawn).tolist())
-        off, cpu_factor, cpu_shift, memory_factor, queue_factor = (
-            [spread * error for error in islice(errors, readings)] if spread > 0 else None
-            for spread, readings in kinds
-        )
         return cls(
-            _factors(off),
-            _factors(cpu_factor),
-            repeat(0.0) if cpu_shift is None else iter(cpu_shift),
-            _factors(memory_factor),
-            _factors(queue_factor),
+            _factors(noise.relative, islice(errors, meters)),
+            _factors(noise.cpu_relative, islice(errors, gauges)),
+            _shifts(noise.cpu_absolute, islice(errors, gauges)),
+            _factors(noise.memory_relative, islice(errors, gauges)),
+            _factors(noise.queue_relative, islice(errors, gauges)),
             draws.times,
             noise.relative,
         )
@@ -196,9 +198,18 @@ class Readers(NamedTuple):
         return time_ms * max(0.0, 1.0 + self.relative * next(self.times))
 
 
-def _factors(errors: list[float] | None) -> Iterator[float]:
+_EXACT, _UNMOVED = repeat(1.0), repeat(0.0)
+
+
+def _factors(spread: float, errors: Iterator[float]) -> Iterator[float]:
     """A reading is off by its error, but never negative."""
-    return repeat(1.0) if errors is None else iter([error + 1.0 if error > -1.0 else 0.0 for error in errors])
+    if spread == 0:
+        return _EXACT
+    return iter([1.0 + off if (off := spread * error) > -1.0 else 0.0 for error in errors])
+
+
+def _shifts(spread: float, errors: Iterator[float]) -> Iterator[float]:
+    return _UNMOVED if spread == 0 else iter([spread * error for error in errors])
 
 
 def memory_ratio(memory: Memory | None, busy: float, waiting_records: float) -> float | None:
@@ -224,7 +235,7 @@ def _arrivals(
     ]
     for row, entry in enumerate(dag.entries):
         if dag.inputs[entry]:  # what enters there comes on top of what those upstream emit
-            arrived[entry] += float(now.entered[row] - since.entered[row]) / window_s
+            arrived[entry] += (now.entered[row] - since.entered[row]) / window_s
     return arrived
 
 
@@ -249,7 +260,7 @@ def _back_pressure(
     if simulation.buffering != "back_pressure":
         return pressure
     for row, entry in enumerate(dag.entries):
-        steps = float(now.saturated_steps[row] - since.saturated_steps[row])
+        steps = now.saturated_steps[row] - since.saturated_steps[row]
         limit_per_s, slowest = engine.limit_of(row)
         if steps == 0 or not (simulation.back_pressure_in_catch_up or offered_per_s[entry] > limit_per_s):
             continue
@@ -264,25 +275,34 @@ def _response_ms(placed: Replicas, wait_s: float) -> float | None:
 
 
 def _instances(
-    serving: tuple[Instance, ...], load: Load, readers: Readers, slow_errors: Mapping[str, float]
+    serving: tuple[Instance, ...],
+    i: int,
+    truth: Truth,
+    selectivity: float,
+    cpu: float,
+    memory: float | None,
+    readers: Readers,
+    slow_errors: Mapping[str, float],
 ) -> tuple[InstanceMetrics, ...]:
     """Records are dealt out evenly, so instances differ by what measuring adds."""
-    instances = []
-    processed_per_s, arrival_per_s, offered_per_s = load.rates_per_s
+    instances, busy, replicas = [], truth.busy[i], truth.replicas[i]
+    processed_per_s, arrival_per_s = truth.throughput_per_s[i] / replicas, truth.arrival_per_s[i] / replicas
+    offered_per_s = truth.offered_per_s[i] / replicas
+    factors, offs = readers.cpu_factor, readers.off
     for each in serving:
-        factor, off = next(readers.cpu_factor), next(readers.off)
+        factor, off = next(factors), next(offs)
         rate_per_s = processed_per_s * off
         instances.append(
             InstanceMetrics(
                 each.id,
                 each.node,
                 "running",
-                readers.cpu(load.cpu + slow_errors.get(each.id, 0.0), factor),
-                readers.memory(load.memory),
-                min(1.0, load.busy * factor),
+                readers.cpu(cpu + slow_errors.get(each.id, 0.0), factor),
+                readers.memory(memory),
+                min(1.0, busy * factor),
                 rate_per_s,
                 arrival_per_s * off,
-                rate_per_s * load.selectivity,
+                rate_per_s * selectivity,
                 offered_per_s * off,
             )
         )
@@ -292,7 +312,9 @@ def _instances(
 _IDLE = NodeMetrics(cpu_ratio=0.0)
 
 
-def node_metrics(topology: Topology, operators: dict[str, OperatorMetrics]) -> dict[str, NodeMetrics]:
+def node_metrics(
+    slots: Mapping[str, int], operators: Mapping[str, OperatorMetrics]
+) -> dict[str, NodeMetrics]:
     """A node's CPU and memory are shared by its slots; an empty slot uses none."""
     used: dict[str, tuple[float, float | None]] = {}
     for metrics in operators.values():
@@ -301,7 +323,6 @@ def node_metrics(topology: Topology, operators: dict[str, OperatorMetrics]) -> d
             if instance.memory_ratio is not None:
                 memory = (memory or 0.0) + instance.memory_ratio
             used[instance.node] = cpu + (instance.cpu_ratio or 0.0), memory
-    slots = {node.name: node.slots for node in topology.nodes}
     seen = dict.fromkeys(slots, _IDLE)
     for name, (cpu, memory) in used.items():
         shared = max(1, slots.get(name, 1))

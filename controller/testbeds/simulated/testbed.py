@@ -85,6 +85,7 @@ class SimulatedTestbed:
         self._simulation = simulation
         self._whole_topology = topology
         self._topology = topology
+        self._slots = {node.name: node.slots for node in topology.nodes}
         self._noise_rng, self._duration_rng, wander_rng, times_rng = rng.spawn(4)
         self._draws = Draws.of(self._noise_rng, times_rng)
         self._wander = Wander(simulation.noise, wander_rng)
@@ -187,7 +188,7 @@ class SimulatedTestbed:
             placement=self._placement_now(),
             requested=self._requested_nodes,
             operators=seen.operators,
-            nodes={} if seen.time_s is None else node_metrics(self._topology, seen.operators),
+            nodes={} if seen.time_s is None else node_metrics(self._slots, seen.operators),
             measured_s=seen.time_s,
             lag_records=seen.lag_records,
             response_time_ms=seen.response_time_ms,
@@ -241,12 +242,9 @@ class SimulatedTestbed:
         queues = [seen.queue_records or 0.0 for seen in operators.values()]
         return self._engine.in_offered_records(queues)
 
-    def _placement_now(self) -> dict[str, tuple[str, ...]]:
-        engine = self._engine
-        return {
-            name: nodes if engine.replicas_running(i) else ()
-            for i, (name, nodes) in enumerate(engine.running.items())
-        }
+    def _placement_now(self) -> Placement:
+        replicas = self._engine.replicas_now()
+        return {name: nodes if replicas[name] else () for name, nodes in self._engine.running.items()}
 
     def _receipts_since(self) -> tuple[Receipt, ...]:
         receipts, self._receipts = tuple(self._receipts), []
@@ -542,6 +540,7 @@ class SimulatedTestbed:
             nodes=tuple(node for node in whole.nodes if node.name not in lost),
             rtt_ms=whole.rtt_ms if rtt_factor == 1 else RttScaled(whole.rtt_ms, float(rtt_factor)),  # type: ignore[arg-type]
         )
+        self._slots = {node.name: node.slots for node in self._topology.nodes}
         speeds = {node.name: node.speed for node in whole.nodes}
         for fault in active:
             if isinstance(fault, Straggler):
