@@ -16,6 +16,7 @@ from analysis.demand import with_demand
 from analysis.metrics import flattened, metrics_by_operator, metrics_by_run
 from analysis.runs import Tables, read_journals, read_parquet, write_parquet
 from analysis.schema import SAMPLES
+from analysis.spark import literal, local_path
 from controller.recording import MANIFEST, NAMED_BY, run_folder
 
 PARQUET = "parquet"  # beside the runs
@@ -104,7 +105,8 @@ def _title(metrics: pd.DataFrame) -> str:
 
 def _configuration(spark: SparkSession, folder: Path, shown: pd.DataFrame) -> str:
     """The run.yml of the runs shown, one after the other."""
-    files = spark.read.text(str(folder), wholetext=True, pathGlobFilter=MANIFEST, recursiveFileLookup=True)
+    reader = spark.read.format("text").options(**literal(folder), wholetext=True, recursiveFileLookup=True)
+    files = reader.load(pathGlobFilter=MANIFEST)
     rows = files.select(F.col("_metadata.file_path").alias("path"), "value").orderBy("path").collect()
     named = ({key: getattr(run, key) for key in NAMED_BY} for run in shown.itertuples())
     wanted = {str(run_folder(run)) for run in named}
@@ -112,6 +114,6 @@ def _configuration(spark: SparkSession, folder: Path, shown: pd.DataFrame) -> st
         f"# {place}\n{row.value.strip()}"
         for row in rows
         for place in wanted
-        if f"{place}/{MANIFEST}" in row.path or len(rows) == 1
+        if f"{place}/{MANIFEST}" in local_path(row.path) or len(rows) == 1
     ]
     return "\n\n".join(texts) or f"No {MANIFEST} was found beside the journals."

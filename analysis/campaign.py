@@ -25,7 +25,7 @@ from pyspark.storagelevel import StorageLevel
 from analysis.kept_rows import KeptRows, keys_of
 from analysis.schema import RUNS, SAMPLES
 from analysis.shipping import ship_packages
-from analysis.spark import is_local
+from analysis.spark import is_local, literal
 from controller import policies
 from controller.model import Sample
 from controller.recording import NAMED_BY, run_id, variation_text
@@ -129,7 +129,8 @@ def _kept_rows(
         with _progress(spark, len(todo)), _named_failures(written):
             written.count()
     kept.keep_only(keys)
-    return spark.read.schema(_ROW).parquet(f"file://{kept.folder}", pathGlobFilter="*.parquet")
+    reader = spark.read.schema(_ROW).options(**literal(kept.folder))
+    return reader.format("parquet").load(pathGlobFilter="*.parquet")
 
 
 def _spread(spark: SparkSession, runs: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:

@@ -17,6 +17,8 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend is chosen before anything loads another
 from matplotlib.figure import Figure
 
+from fogscale.files import write_whole
+
 STYLE = Path(__file__).with_name("style.mplstyle")
 COLUMN_WIDTH_IN = 3.5
 PAGE_WIDTH_IN = 7.2
@@ -73,13 +75,18 @@ def styled(**settings: Any) -> Iterator[None]:
         yield
 
 
+def _drawn(figure: Figure, kind: str, metadata: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, metadata=metadata)
+    return buffer.getvalue()
+
+
 def save(figure: Figure, path_stem: Path) -> tuple[Path, Path]:
     """Writes the figure as PNG and PDF, the same bytes for the same figure, and closes it."""
-    path_stem.parent.mkdir(parents=True, exist_ok=True)
     png, pdf = (path_stem.with_name(f"{path_stem.name}.{kind}") for kind in ("png", "pdf"))
     with styled():
-        figure.savefig(png, metadata={"Software": None})
-        figure.savefig(pdf, metadata={"CreationDate": None, "Producer": None, "Creator": None})
+        write_whole(png, _drawn(figure, "png", {"Software": None}))
+        write_whole(pdf, _drawn(figure, "pdf", {"CreationDate": None, "Producer": None, "Creator": None}))
     plt.close(figure)
     return png, pdf
 

@@ -19,6 +19,7 @@ from analysis.standing import RULE, SIGNIFICANT, Standing, headline, p_text, sta
 from analysis.statistics import Comparison, compare, estimate
 from analysis.timeline import timeline
 from fogscale.clock import clock
+from fogscale.files import write_whole
 
 Published = Mapping[str, Mapping[str, float]]
 """Policy -> metric -> the value printed in a paper."""
@@ -117,7 +118,7 @@ def write_report(
     )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "report.html"
-    path.write_text(page, encoding="utf-8")
+    write_whole(path, page)
     return path
 
 

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField, StructType
 
 from analysis.schema import DECISIONS, FINDINGS, RECEIPTS, RUNS, SAMPLES, check, columns_of
+from analysis.spark import literal, local_path
+from controller.journal import does_not_add_up, unchecked
 from controller.model import Plan, Receipt, Sample
-from controller.recording import FORMAT_VERSION, JOURNAL, NAMED_BY, OLDER_NAMES, RunFacts
-from fogscale.errors import FogscaleError
+from controller.recording import (
+    CHAIN,
+    COMPARISONS,
+    FORMAT_VERSION,
+    JOURNAL,
+    NAMED_BY,
+    OLDER_NAMES,
+    READ_VERSIONS,
+    RunFacts,
+)
+from fogscale.errors import FogscaleError, warn
 
+LARGEST_JOURNAL_BYTES = 256 << 20  # a run of 288 minutes has two MiB
 MAX_SAMPLES_PER_LINE = 1_000_000  # sequence = line * this + place in the line, so it rises over the journal
 
 
@@ -66,26 +79,60 @@ def read_journals(spark: SparkSession, folder: str) -> Tables:
     """The tables of all runs whose journals lie anywhere under a folder (a local one, or s3a://...)."""
     # Parsed once and kept by the executors: each table, and the check, is a selection of the same lines.
     # A local checkpoint rather than a cache, since Spark drops it when nobody holds the tables any more.
+    _check_sizes(folder)
     lines = _parsed(_lines(spark, str(folder))).localCheckpoint()
-    _check_journals(lines, str(folder))
-    return _tables(lines)
+    left_out = _check_journals(lines, str(folder))
+    return _tables(lines.where(~F.col("file").isin(left_out)) if left_out else lines)
+
+
+def _check_sizes(folder: str) -> None:
+    """Spark holds a journal in one piece, several times over: what cannot fit is refused in words. On other
+    storage than a disk, Spark complains itself."""
+    if "://" not in folder:
+        for path in sorted(Path(folder).rglob(JOURNAL)):
+            if path.is_file() and path.stat().st_size > LARGEST_JOURNAL_BYTES:
+                raise FogscaleError(
+                    f"{path} has {path.stat().st_size >> 20} MiB, and {LARGEST_JOURNAL_BYTES >> 20} can be"
+                    " analysed: move its folder away, or run for a shorter time"
+                )
 
 
 def _lines(spark: SparkSession, folder: str) -> DataFrame:
     """One row per whole line: file, line number, text."""
     try:
         # Whole files, since an error has to name the line and Spark does not number lines.
-        files = spark.read.text(folder, wholetext=True, pathGlobFilter=JOURNAL, recursiveFileLookup=True)
+        reader = spark.read.format("text").options(
+            **literal(folder), wholetext=True, recursiveFileLookup=True
+        )
+        files = reader.load(pathGlobFilter=JOURNAL)
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             raise _nothing_under(folder) from None
         raise
     lines = F.split("value", "\n")
     whole_lines = F.slice(lines, 1, F.size(lines) - 1)  # what follows the last line end is empty, or torn
-    return files.select(
-        F.col("_metadata.file_path").alias("file"),
-        F.posexplode(whole_lines).alias("line", "text"),
-    ).select("file", (F.col("line") + 1).alias("line"), "text")
+    digest = F.md5("value").alias("digest")
+    texts = files.select(F.col("_metadata.file_path").alias("file"), digest, whole_lines.alias("lines"))
+    broken_line = F.array_position(_adds_up(F.col("lines")), F.lit(False)).alias("broken_line")
+    numbered = texts.select("file", "digest", broken_line, F.posexplode("lines").alias("line", "text"))
+    return numbered.withColumn("line", F.col("line") + 1)
+
+
+def _adds_up(lines: Column) -> Column:
+    """For each line whether its checksum fits, as controller.journal works it out: a CRC-32 over the checksum
+    before it, in digits, and the line without its own."""
+
+    def fits(line: Column, place: Column) -> Column:
+        before = F.when(place == 0, F.lit("0")).otherwise(_checksum(F.get(lines, place - 1)))
+        body = F.substr(line, F.lit(1), F.length(line) - F.length(_checksum(line)) - len(CHAIN) - 1)
+        stated = F.crc32(F.concat(before, body, F.lit("}"))).cast("string") == _checksum(line)
+        return line.contains(CHAIN) & stated
+
+    return F.transform(lines, fits)
+
+
+def _checksum(line: Column) -> Column:
+    return F.rtrim(F.substring_index(line, CHAIN, -1), F.lit("}"))
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
@@ -94,10 +141,13 @@ def _parsed(lines: DataFrame) -> DataFrame:
     for older, name in OLDER_NAMES.items():
         text = F.replace(text, F.lit(f'"{older}":'), F.lit(f'"{name}":'))
     record = F.from_json(text, _LINE, options)
-    return lines.select("file", "line", record.alias("record")).select("file", "line", "record.*")
+    of_line = ("file", "digest", "broken_line", "line")
+    return lines.select(*of_line, record.alias("record")).select(*of_line, "record.*")
 
 
-def _check_journals(lines: DataFrame, folder: str) -> None:
+def _check_journals(lines: DataFrame, folder: str) -> list[str]:
+    """Refuses what is damaged; returns the files that count no more, since they repeat another or belong to a
+    comparison of its own."""
     run_id = _run_id("run.")
     is_start = (F.col("line") == 1) & (F.col("kind") == "start")
     is_corrupt = F.col(_CORRUPT).isNotNull() | F.col("kind").isNull()
@@ -107,15 +157,20 @@ def _check_journals(lines: DataFrame, folder: str) -> None:
             F.min(F.when(is_corrupt, F.col("line"))).alias("corrupt_line"),
             F.max(F.when(is_start, F.col("version"))).alias("version"),
             F.max(F.when(is_start, run_id)).alias("run_id"),
+            F.first("broken_line").alias("broken_line"),
+            F.first("digest").alias("digest"),
         )
         .orderBy("file")
         .collect()
     )
     if not journals:
         raise _nothing_under(folder)
-    seen: dict[str, str] = {}
+    seen: dict[str, Row] = {}
+    older, left_out = [], _comparisons([journal.file for journal in journals], folder)
     for journal in journals:
-        path = journal.file.removeprefix("file://")
+        path = local_path(journal.file)
+        if journal.file in left_out:
+            continue
         if journal.corrupt_line is not None:
             raise FogscaleError(
                 f"{path}, line {journal.corrupt_line}: not a journal record; move the run's folder away "
@@ -125,15 +180,37 @@ def _check_journals(lines: DataFrame, folder: str) -> None:
             raise FogscaleError(
                 f"{path}, line 1: not the start of a journal; move the file away and run again"
             )
-        if journal.version != FORMAT_VERSION:
+        if journal.version not in READ_VERSIONS:
             raise FogscaleError(
                 f"{path}: written in format {journal.version}, this fogscale reads {FORMAT_VERSION}"
             )
-        if journal.run_id in seen:
+        if journal.version == 1:
+            older.append(path)
+        elif journal.broken_line:
+            raise FogscaleError(does_not_add_up(path, journal.broken_line))
+        first = seen.setdefault(journal.run_id, journal)
+        if first is not journal and first.digest == journal.digest:
+            left_out.append(journal.file)  # the same run, twice
+        elif first is not journal:
             raise FogscaleError(
-                f"{path} and {seen[journal.run_id]} are both the run {journal.run_id}: move one of them away"
+                f"{path} and {local_path(first.file)} are both the run {journal.run_id}, and differ: name "
+                f"the folder of one of them, or move one away"
             )
-        seen[journal.run_id] = path
+    if older:
+        warn(f"{unchecked(older[0])}" + (f", and {len(older) - 1} more like it" if len(older) > 1 else ""))
+    return left_out
+
+
+def _comparisons(files: list[str], folder: str) -> list[str]:
+    """Where a folder of results has runs of its own, the comparisons below it are reported on their own."""
+    root = literal(folder)["path"].rstrip("/") + "/"
+    below = {file: local_path(file).removeprefix(local_path(root)) for file in files}
+    if not any(place.startswith("experiment=") for place in below.values()):
+        return []
+    compared = [file for file, place in below.items() if place.startswith(f"{COMPARISONS}/")]
+    if compared:
+        warn(f"{len(compared)} runs in {folder}/{COMPARISONS} are left out: analyse its folders one by one")
+    return compared
 
 
 def _nothing_under(folder: str) -> FogscaleError:
@@ -201,7 +278,8 @@ def write_parquet(tables: Tables, folder: str) -> None:
         experiment, policy = (F.split_part("run_id", F.lit("/"), F.lit(place)) for place in (1, 2))
         parted = table.select("*", experiment.alias("of_experiment"), policy.alias("of_policy"))
         writer = parted.repartition("of_experiment", "of_policy").write.mode("overwrite")
-        writer.partitionBy("of_experiment", "of_policy").parquet(f"{folder}/{name}")
+        path = literal(f"{folder}/{name}")["path"]  # to write, Spark knows no patterns
+        writer.partitionBy("of_experiment", "of_policy").parquet(path)
 
 
 def read_parquet(spark: SparkSession, folder: str) -> Tables:
@@ -211,7 +289,7 @@ def read_parquet(spark: SparkSession, folder: str) -> Tables:
 
 def _read_table(spark: SparkSession, folder: str, name: str) -> DataFrame:
     try:
-        table = spark.read.parquet(f"{folder}/{name}")
+        table = spark.read.format("parquet").options(**literal(f"{folder}/{name}")).load()
     except AnalysisException as error:
         if error.getCondition() == "UNABLE_TO_INFER_SCHEMA":  # written, but without a row: nothing happened
             return spark.createDataFrame([], _SCHEMAS[name])

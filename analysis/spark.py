@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import logging
 import os
 import re
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from fogscale.errors import FogscaleError
 
@@ -72,8 +76,83 @@ def session(app: str = "fogscale", master: str | None = None) -> SparkSession:
     for key, value in _settings(master, home).items():
         builder = builder.config(key, value)
     _mute_query_contexts()
-    with _environment(_variables(master, home)):
+    _check_reachable(master)
+    with _environment(_variables(master, home)), _followed_jvm():
         return builder.getOrCreate()
+
+
+def _check_reachable(master: str) -> None:
+    """Spark itself asks a master that is not there for a minute, and then says little."""
+    addresses = re.findall(r"([^,/:\[\]]+|\[[^\]]+\]):(\d+)", master.removeprefix("spark://"))
+    if not master.startswith("spark://") or not addresses:
+        return
+    problem: OSError | None = None
+    for host, port in addresses:  # several: those that stand by for each other
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+            return
+        except (OSError, OverflowError, UnicodeError) as error:
+            problem = error if isinstance(error, OSError) else OSError(str(error))
+    reason = problem and (problem.strerror or str(problem))
+    raise FogscaleError(
+        f"Spark's master {master} cannot be reached ({reason}): start it, or set SPARK_MASTER"
+    )
+
+
+# The JVM
+
+_jvms: list[subprocess.Popen[bytes]] = []  # those that this process has started
+
+
+@contextmanager
+def _followed_jvm() -> Iterator[None]:
+    """Whatever is started in the block is in a session of its own, known here, and ends with a failure."""
+    java_gateway: Any = importlib.import_module("pyspark.java_gateway")
+
+    def started(*arguments: Any, **named: Any) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(*arguments, **{**named, "start_new_session": True})
+        _jvms.append(process)
+        return process
+
+    before = java_gateway.Popen
+    java_gateway.Popen = started
+    try:
+        yield
+    except BaseException:
+        end_at_once()
+        raise
+    finally:
+        java_gateway.Popen = before
+
+
+def end_at_once(patience_s: float = 3.0) -> None:
+    """Ends Spark and all its processes: asked first, so that it removes its files, and then by force."""
+    from pyspark import SparkContext
+
+    for process in _jvms:
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()  # which is how Spark hears that nobody is there any more
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience_s)
+        for pid in _of_session(process.pid):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience_s)
+    _jvms.clear()
+    # Else another session of this process would talk to the one that is gone.
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+
+
+def _of_session(leader: int) -> list[int]:
+    """The processes of a session: the JVM's Python workers leave its group, but not its session."""
+    found = []
+    for pid in (int(entry.name) for entry in Path("/proc").glob("[0-9]*")):
+        with suppress(OSError):
+            if os.getsid(pid) == leader:
+                found.append(pid)
+    return found or [leader]
 
 
 def _settings(master: str, home: Path) -> dict[str, str]:
@@ -113,6 +192,25 @@ def _variables(master: str, home: Path) -> dict[str, str]:
     if is_local(master):
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
     return variables
+
+
+def literal(folder: str | Path) -> dict[str, str]:
+    """How a reader of Spark is told of a folder: by this path, whatever signs are in it, and no pattern. An
+    address such as s3a://… stays as it is.
+
+        spark.read.parquet(**literal(folder))
+    """
+    text = str(folder)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FogscaleError(f"{text!a} is no UTF-8, which Spark cannot read: rename it") from None
+    return {"path": text if "://" in text else f"file://{Path(text).absolute()}", "__globPaths__": "false"}
+
+
+def local_path(address: str) -> str:
+    """A file as Spark names it (file:///a%20b), as people do."""
+    return unquote(address.removeprefix("file://")) if address.startswith("file:") else address
 
 
 def is_local(master: str) -> bool:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fogscale.files import write_whole
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -41,7 +43,6 @@ _MARKDOWN = {
 
 def write_tables(frame: pd.DataFrame, stem: Path, caption: str = "") -> tuple[Path, Path, Path]:
     """Writes stem.csv, stem.md and stem.tex; the index is left out."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
     paths = (
         stem.with_name(f"{stem.name}.csv"),
         stem.with_name(f"{stem.name}.md"),
@@ -49,7 +50,7 @@ def write_tables(frame: pd.DataFrame, stem: Path, caption: str = "") -> tuple[Pa
     )
     texts = frame.to_csv(index=False), markdown(frame), latex(frame, caption)
     for path, text in zip(paths, texts, strict=True):
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     return paths
 
 

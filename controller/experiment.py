@@ -7,23 +7,52 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BeforeValidator, Field
 
+from controller.model import MOST_REPLICAS
 from controller.older_files import in_todays_words
 from controller.policies import names as registered_policies
+from controller.policies import not_there
 from controller.recording import run_folder, run_id
 from controller.testbeds import AnyTestbed, kind_of
 from controller.topology import TopologySettings
+from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError, unknown
-from fogscale.settings import PositiveSeconds, Ratio, Seconds, Settings, seconds_of, validated
+from fogscale.settings import (
+    LARGEST,
+    PositiveSeconds,
+    Ratio,
+    Seconds,
+    Settings,
+    name_of,
+    seconds_of,
+    validated,
+)
 from workloads.replay import Arrivals, ReplaySettings
 
 Origin = Literal["published", "artifact", "measured", "derived", "assumed"]
 
 
-PolicyName = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]  # a policy or an alias; it becomes a folder
-Guards = dict[str, Annotated[float, BeforeValidator(seconds_of)]]
+# It becomes a folder.
+FolderName = Annotated[str, Field(pattern=r"^\w[\w.-]*$"), BeforeValidator(name_of)]
+PolicyName = FolderName  # a policy or an alias
+MOST_SEEDS = 100_000
+
+
+def _guard_values(guards: Any) -> Any:
+    """Durations where a guard's name ends so; a number of replicas is not one."""
+    if not isinstance(guards, Mapping):
+        return guards
+    for name, value in guards.items():
+        if isinstance(value, bool) or (isinstance(value, str) and not str(name).endswith("_s")):
+            shown = str(value).lower() if isinstance(value, bool) else f"'{value}'"
+            raise ValueError(f"{name}: {shown} is not a number: write one without a unit")
+    return guards
+
+
+_GuardValue = Annotated[float, BeforeValidator(seconds_of)]
+Guards = Annotated[dict[str, _GuardValue], BeforeValidator(_guard_values)]
+Replicas = Annotated[int, Field(ge=1, le=MOST_REPLICAS)]
 
 
 class WorkloadSettings(Settings):
@@ -82,10 +111,10 @@ class Scenario(Settings):
 
 
 class Experiment(Settings):
-    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]  # it becomes a folder
+    name: FolderName  # it becomes a folder
     description: str = ""  # for the reader
     topology: TopologySettings  # nodes, operators, round trips
-    start: dict[str, Annotated[int, Field(ge=1)]] = {}  # replicas at the beginning; not named: n_min
+    start: dict[str, Replicas] = {}  # replicas at the beginning; not named: n_min
     pins: dict[str, tuple[str, ...]] = {}  # operators that stay on given nodes
     measured_operator: str  # whose supply and demand the metrics compare
     workload: WorkloadSettings  # the load
@@ -96,7 +125,7 @@ class Experiment(Settings):
     guards: Guards = {}  # around every policy that names none of its own
     policies: Annotated[dict[PolicyName, PolicySettings], Field(min_length=1)]  # who decides
     scenarios: dict[Annotated[str, Field(pattern=r"^[\w-]+$")], Scenario] = {}  # by name
-    seeds: Annotated[int, Field(ge=1)] = 1  # how many runs of each policy
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 1  # how many runs of each policy
     significance: Ratio = 0.05  # a difference counts if its p is below
     parameters: tuple[Parameter, ...] = ()  # where free parameters come from
 
@@ -151,13 +180,9 @@ class Run(Settings):
 
 def load(path: Path) -> Experiment:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = read_yaml(path)
     except OSError as error:
         raise FogscaleError(f"cannot read experiment {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise FogscaleError(f"{path} is not a text in UTF-8: name an experiment file") from error
-    except yaml.YAMLError as error:
-        raise FogscaleError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, Mapping):
         raise FogscaleError(f"{path} holds no experiment: see paper_figures/gesscale/experiment.yml for one")
     experiment = validated(Experiment, in_todays_words(values), str(path))
@@ -174,6 +199,11 @@ def scenarios_of(experiment: Experiment) -> dict[str, Experiment]:
     whole = experiment.model_dump(exclude={"scenarios"})
     found = {}
     for name, scenario in experiment.scenarios.items():
+        for key in ("name", "scenarios"):
+            if key in scenario.changes:
+                raise FogscaleError(
+                    f"scenarios.{name}.changes: '{key}' is not for a scenario to change: remove it"
+                )
         values = merged(whole, scenario.changes) | {"name": f"{experiment.name}.{name}"}
         if scenario.policies is not None:
             for policy in scenario.policies:
@@ -223,7 +253,10 @@ def _run(
     chosen = experiment.workload
     if workload is not None and workload != chosen.name:
         # Another workload brings its own pace; where it enters is up to the job.
-        chosen = WorkloadSettings(name=workload, operator=experiment.workload.operator)
+        values = {"name": workload, "operator": experiment.workload.operator}
+        chosen = validated(WorkloadSettings, values, "workload")
+    if not 0 <= seed <= LARGEST:
+        raise FogscaleError(f"seed {seed}: give a number from 0 to {LARGEST:.0e}")
     return Run(
         experiment=experiment.name,
         policy=policy,
@@ -250,14 +283,10 @@ def _behind(experiment: Experiment, name: str) -> str:
     settings = experiment.policies.get(name)
     if settings is None or settings.policy is None or settings.policy == name:
         if name not in registered_policies():
-            raise FogscaleError(
-                unknown("policy", name, {*registered_policies(), *experiment.policies} - {name})
-            )
+            raise FogscaleError(not_there(name, {*registered_policies(), *experiment.policies} - {name}))
         return name
     if settings.policy not in registered_policies():
-        raise FogscaleError(
-            f"policies.{name}.policy: {unknown('policy', settings.policy, registered_policies())}"
-        )
+        raise FogscaleError(f"policies.{name}.policy: {not_there(settings.policy, registered_policies())}")
     if name in registered_policies():
         raise FogscaleError(f"policies.{name}: this is a policy of its own: give the alias another name")
     return settings.policy

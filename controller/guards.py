@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from numpy.random import Generator
 
+from controller.containment import Contained
 from controller.contract import Policy
 from controller.model import Capabilities, Instance, Note, Observation, OperatorMetrics, Plan, Topology
 from fogscale.errors import FogscaleError, unknown
@@ -172,7 +173,7 @@ GUARDS: dict[str, Callable[[Policy, float], Guard]] = {
 
 def unguarded(policy: Policy) -> Policy:
     """The policy itself, behind all its guards."""
-    while isinstance(policy, Guard):
+    while isinstance(policy, (Guard, Contained)):
         policy = policy.policy
     return policy
 

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from controller.containment import PolicyError, contained
 from controller.contract import Policy
 from controller.guards import unguarded
 from fogscale.errors import FogscaleError
+from fogscale.files import read_document, write_whole
 
 LEARNED = "learned.json"  # beside the journal, once a run has ended
 
@@ -19,7 +21,7 @@ def teach(policy: Policy, learned: Mapping[str, Any], name: str) -> None:
     load = getattr(unguarded(policy), "load", None)
     if load is None:
         raise FogscaleError(f"policy '{name}' learns nothing that it could start from: leave `learned` out")
-    load(learned)
+    contained(name, "load", lambda: load(learned))
 
 
 def write(path: Path, policy: Policy, name: str) -> None:
@@ -27,25 +29,25 @@ def write(path: Path, policy: Policy, name: str) -> None:
     save = getattr(unguarded(policy), "save", None)
     if save is None:
         return
-    unfinished = path.with_suffix(".unfinished")
+    learned = contained(name, "save", save)
     try:
-        unfinished.write_text(json.dumps({"policy": name, "learned": save()}), encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise FogscaleError(
-            f"cannot write {path}: {error.strerror}; choose another folder with --out"
+        document = json.dumps({"policy": name, "learned": learned}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PolicyError(
+            f"policy '{name}' saves what cannot be written ({error}): save texts and finite numbers"
         ) from error
+    write_whole(path, document)
 
 
 def read(path: Path, name: str) -> dict[str, Any]:
     """What a policy of that name has learned, as it was written."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_document(path))
     except OSError as error:
         raise FogscaleError(
             f"cannot read {path}: {error.strerror}; name the {LEARNED} of a run that has ended"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FogscaleError(
             f"{path} is damaged: name another {LEARNED}, or let '{name}' learn again"
         ) from error

@@ -8,7 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, NoReturn, TypeVar
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+MOST_REPLICAS = 10_000
+"""Of all operators together, on any testbed: what a plan, a start or a node's slots may name at most."""
+
+
+class Frozen(dict[_Key, _Value]):
+    """A mapping that cannot be changed; a dict all the same, so that it is encoded as quickly as one."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_values: Any, **_named: Any) -> NoReturn:
+        raise TypeError("what a policy sees cannot be changed: copy it with dict(…)")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Frozen, (dict(self),)  # else a copy would be filled item by item
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
 
 Placement = Mapping[str, tuple[str, ...]]
 """Operator -> the node of each of its replicas."""

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # since 2, every line ends with a running checksum
+READ_VERSIONS = (1, 2)
+CHAIN = ',"chain":'  # then the checksum and a brace: how every line of a journal ends
 JOURNAL = "journal.jsonl"
 MANIFEST = "run.yml"
+COMPARISONS = "compare"  # the folder of results that holds them
 OLDER_NAMES = {"input_rate_per_s": "offered_rate_per_s"}
 """What was once recorded under another name, with the same meaning: older journals are still read."""
 NAMED_BY = ("experiment", "policy", "workload", "seed")

@@ -15,6 +15,7 @@ import numpy as np
 import yaml
 
 from controller import loop, testbeds
+from controller.containment import Contained
 from controller.contract import Policy, Testbed
 from controller.experiment import Run, WorkloadSettings
 from controller.guards import guarded
@@ -28,7 +29,9 @@ from controller.policies import names as policy_names
 from controller.recording import JOURNAL, MANIFEST, MetricParameters, OperatorFacts, RunFacts
 from controller.testbeds import Assignment, Setup
 from controller.topology import start_placement
+from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError, unknown
+from fogscale.files import write_whole
 from fogscale.settings import validated
 from workloads import catalog
 from workloads.profile import RateProfile
@@ -95,7 +98,8 @@ class Prepared:
         known = {known.name for known in dataclass_fields(policy_class(self.run.registered_policy))}
         if "capacity_per_s" in known and self.setup.capacity_per_s:
             parameters.setdefault("capacity_per_s", self.setup.capacity_per_s)
-        policy = guarded(create(self.run.registered_policy, parameters), self.run.guards)
+        own = Contained(create(self.run.registered_policy, parameters), self.run.policy)
+        policy = guarded(own, self.run.guards)
         policy.start(self.topology, np.random.default_rng([self.run.seed, 2]))
         if self.run.learned:
             teach(policy, self.run.learned, self.run.policy)
@@ -182,7 +186,7 @@ def carry_out(
     try:
         if path is not None:
             manifest = path.with_name(MANIFEST)
-            if journal.recorded is None or not manifest.exists():
+            if journal.recorded is None or not _is_whole(manifest, run):
                 _write_manifest(manifest, prepared)
         with testbed:
             loop.run(testbed, policy, journal, progress)
@@ -200,12 +204,16 @@ def _write_manifest(path: Path, prepared: Prepared) -> None:
         "versions": {name: _version(name) for name in ("fogscale", "numpy", "scipy")},
         "commit": _commit(),
     }
+    write_whole(path, yaml.dump(manifest, Dumper=_YamlDumper, sort_keys=False))
+
+
+def _is_whole(manifest: Path, run: Run) -> bool:
+    """Whether it describes the run that goes on. That it is the same run, the journal has said already: what
+    is different was damaged, or is missing."""
     try:
-        path.write_text(yaml.dump(manifest, Dumper=_YamlDumper, sort_keys=False), encoding="utf-8")
-    except OSError as error:
-        raise FogscaleError(
-            f"cannot write {path}: {error.strerror}; choose another folder with --out"
-        ) from error
+        return run_of(manifest.parent).named_by == run.named_by
+    except FogscaleError:
+        return False
 
 
 @cache
@@ -229,15 +237,15 @@ def run_of(folder: Path) -> Run:
     """The run whose manifest lies in a folder."""
     path = folder / MANIFEST
     try:
-        manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
+        manifest = read_yaml(path)
     except OSError as error:
         raise FogscaleError(
             f"{folder} holds no run ({error.strerror}: {MANIFEST}): name a folder seed=…"
         ) from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise FogscaleError(f"{path} is damaged: run the experiment again with --fresh") from error
-    if not isinstance(manifest, Mapping) or "run" not in manifest:
-        raise FogscaleError(f"{path} describes no run: run the experiment again with --fresh")
+    except FogscaleError as error:
+        raise FogscaleError(f"{path} is damaged ({error}): run the experiment again") from error
+    if not isinstance(manifest, Mapping) or not isinstance(manifest.get("run"), Mapping):
+        raise FogscaleError(f"{path} describes no run: run the experiment again")
     return validated(Run, in_todays_words(manifest["run"]), str(path))
 
 

@@ -7,33 +7,33 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from controller.model import Node, Operator, Topology
+from controller.model import MOST_REPLICAS, Node, Operator, Topology
 from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttUniform
 from controller.placement import grown, nearest
 from fogscale.errors import FogscaleError, unknown
-from fogscale.settings import Settings
+from fogscale.settings import Name, Settings
 
 Milliseconds = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class NodeSettings(Settings):
-    name: str  # of its own among the nodes
+    name: Name  # of its own among the nodes
     cores: Annotated[float, Field(gt=0)] = 4  # CPU cores
     memory_mb: Annotated[float, Field(gt=0)] = 2048  # main memory
-    speed: Annotated[float, Field(gt=0)] = 1.0  # as a multiple of the usual node's
-    slots: Annotated[int, Field(ge=0)] = 1  # how many instances fit
+    speed: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0  # as a multiple of the usual node's
+    slots: Annotated[int, Field(ge=0, le=MOST_REPLICAS)] = 1  # how many instances fit
 
 
 class OperatorSettings(Settings):
-    name: str  # of its own among the operators
+    name: Name  # of its own among the operators
     # Names, or shares: {parser: 0.7} sends 70 % of what parser emits here. A name alone means all of it, also
     # where others get it too.
     upstream: tuple[str, ...] | dict[str, Share] = ()
-    n_min: Annotated[int, Field(ge=1)] = 1  # fewest replicas
-    n_max: Annotated[int, Field(ge=1)] | None = None  # most replicas; None: as many as fit
+    n_min: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = 1  # fewest replicas
+    n_max: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] | None = None  # most replicas; None: as many as fit
     stateful: bool = False  # whether it keeps state that has to move
-    selectivity: Annotated[float, Field(ge=0)] = 1.0  # records emitted for each that is processed
+    selectivity: Annotated[float, Field(ge=0, le=1e6)] = 1.0  # records emitted for each that is processed
 
     def build(self) -> Operator:
         shares = tuple(self.upstream.values()) if isinstance(self.upstream, dict) else ()
@@ -151,6 +151,23 @@ def _check_dag(operators: tuple[OperatorSettings, ...]) -> None:
         seen.add(operator.name)
 
 
+def _check_pin(operator: Operator, start: dict[str, int], pins: dict[str, tuple[str, ...]]) -> None:
+    """What is pinned stays: nothing else may be said of how many there are."""
+    if operator.name not in pins:
+        return
+    replicas = len(pins[operator.name])
+    if operator.scalable:
+        raise FogscaleError(
+            f"pins: '{operator.name}' is pinned, but may be scaled: set its n_min and n_max to {replicas}, or"
+            " remove the pin"
+        )
+    if start.get(operator.name, replicas) != replicas:
+        raise FogscaleError(
+            f"start: '{operator.name}' is pinned to {replicas} nodes, not {start[operator.name]}: remove one"
+            " of the two"
+        )
+
+
 def start_placement(
     topology: Topology, start: dict[str, int], pins: dict[str, tuple[str, ...]]
 ) -> dict[str, tuple[str, ...]]:
@@ -179,6 +196,8 @@ def start_placement(
                 f"start: {replicas} replicas of '{operator.name}' are outside "
                 f"{operator.n_min}..{operator.n_max}"
             )
+    for operator in topology.operators:
+        _check_pin(operator, start, pins)
     taken = Counter(node for pinned in pins.values() for node in pinned)
     for host in topology.nodes:
         if taken[host.name] > host.slots:

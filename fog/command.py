@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
-from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from fog import manifest as manifests
 from fog.artifacts import store as artifact_store
@@ -25,7 +23,8 @@ from fog.network.matrix import MOST_MS
 from fog.network.ping import Measured
 from fog.playbooks import Progress as Played
 from fog.playbooks import Step, run
-from fogscale.console import Json, err, out
+from fogscale.console import Json, err, out, print_json
+from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError, unknown
 
 testbed_app = typer.Typer(
@@ -120,7 +119,7 @@ def status(testbed: Testbed = "local", as_json: Json = False) -> None:
     folder = state_folder(testbed)
     found = status_of(manifests.read(folder, testbed), folder)
     if as_json:
-        print(json.dumps(found.document()))
+        print_json(found.document())
     else:
         show(found)
     if not found.healthy:
@@ -142,7 +141,7 @@ def artifacts(
     wanted = names or [artifact_store.ROOTFS, *artifact_store.buildable(shelf.catalogue)]
     folders, made = artifact_store.collect(shelf, wanted, _making)
     if as_json:
-        print(json.dumps({"folders": {name: str(path) for name, path in folders.items()}, "made": made}))
+        print_json({"folders": {name: str(path) for name, path in folders.items()}, "made": made})
     else:
         out.print(f"{len(folders)} artifacts in {shelf.cache}, {len(made)} of them new", highlight=False)
 
@@ -164,8 +163,8 @@ def _making(work: artifact_store.Work) -> Iterator[None]:
 
 def read_matrix(file: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(file.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        values = read_yaml(file)
+    except OSError as error:
         raise FogscaleError(f"{file} cannot be read: {error}") from None
     if not isinstance(values, dict) or "fog_rtt_ms" not in values:
         raise FogscaleError(
@@ -207,7 +206,7 @@ def _report(progress: Played, verb: str, testbed: str, as_json: bool) -> None:
         steps = [
             {"name": step.name, "changed": step.changed, "seconds": step.seconds} for step in progress.steps
         ]
-        print(json.dumps({"testbed": testbed, "changed": progress.changed, "steps": steps}))
+        print_json({"testbed": testbed, "changed": progress.changed, "steps": steps})
     else:
         out.print(f"{testbed}: {verb} in {seconds:.1f} s, {changed} changes", highlight=False)
 
@@ -215,7 +214,7 @@ def _report(progress: Played, verb: str, testbed: str, as_json: bool) -> None:
 def show(found: Status) -> None:
     nodes = Table("node", "group", "address", "state", "CPUs", "memory", box=None, header_style="bold")
     for each in found.nodes:
-        state = f"[red]{escape(each.problem)}[/red]" if each.problem else _systemd_state(each.state)
+        state = Text(each.problem, "red") if each.problem else _systemd_state(each.state)
         memory = "" if each.problem else f"{each.memory_mb} MB"
         cpus = "" if each.node.cpus is None else f"{each.node.cpus:g}"
         nodes.add_row(each.node.name, each.node.group, each.node.address, state, cpus, memory)
@@ -225,7 +224,7 @@ def show(found: Status) -> None:
     if found.services:
         services = Table("service", "node", "port", "version", "", box=None, header_style="bold")
         for service in found.services:
-            there = "listens" if service.listens else "[red]silent[/red]"
+            there = Text("listens") if service.listens else Text("silent", "red")
             services.add_row(service.name, service.node, str(service.port), service.version, there)
         out.print(services)
     out.print(
@@ -233,9 +232,9 @@ def show(found: Status) -> None:
     )
 
 
-def _systemd_state(word: str) -> str:
+def _systemd_state(word: str) -> Text:
     """Degraded: a unit failed, on a Raspberry Pi perhaps none of ours. Services are judged by their ports."""
-    return word if word == "running" else f"[yellow]{escape(word)}[/yellow]"
+    return Text(word, "" if word == "running" else "yellow")
 
 
 def _round_trips(found: Status) -> Table:
@@ -243,12 +242,14 @@ def _round_trips(found: Status) -> Table:
     by_pair = {(pair.source, pair.target): pair for pair in found.round_trips}
     table = Table("", *names[1:], box=None, header_style="bold")
     for row, a in enumerate(names[:-1]):
-        cells = ["" if column <= row else _cell(by_pair[a, b]) for column, b in enumerate(names) if column]
+        cells = [
+            Text() if column <= row else _cell(by_pair[a, b]) for column, b in enumerate(names) if column
+        ]
         table.add_row(a, *cells)
     return table
 
 
-def _cell(pair: Measured) -> str:
+def _cell(pair: Measured) -> Text:
     seen = "silent" if pair.measured_ms is None else f"{pair.measured_ms:.1f}"
     text = f"{seen} ({pair.wanted_ms:g})"
-    return text if pair.holds else f"[red]{text}[/red]"
+    return Text(text, "" if pair.holds else "red")

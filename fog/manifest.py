@@ -70,13 +70,26 @@ def find(folder: Path) -> Manifest | None:
         return None
     except PermissionError:
         raise FogscaleError(f"{folder} belongs to another user: run the same command with sudo") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(folder, error) from None
     known = set(ManifestNode.__dataclass_fields__)
-    return Manifest(
-        values["testbed"],
-        values["emulated"],
-        values["backend"],
-        tuple(ManifestNode(**{key: node[key] for key in node if key in known}) for node in values["nodes"]),
-        values["rtt_ms"],
-        float(values["rtt_max_ms"]),
-        values.get("services", {}),
+    try:
+        return Manifest(
+            values["testbed"],
+            values["emulated"],
+            values["backend"],
+            tuple(
+                ManifestNode(**{key: node[key] for key in node if key in known}) for node in values["nodes"]
+            ),
+            values["rtt_ms"],
+            float(values["rtt_max_ms"]),
+            values.get("services", {}),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _damaged(folder, error) from None
+
+
+def _damaged(folder: Path, error: Exception) -> FogscaleError:
+    return FogscaleError(
+        f"{folder / 'testbed.json'} is damaged ({error!r:.100}): build the testbed again, or take it down"
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from fog.folders import checkout
 from fog.interruption import Interruption
-from fogscale.errors import FogscaleError
+from fogscale.errors import FogscaleError, Interrupted
 
 COMMAND_FAILED = "non-zero return code"  # all that Ansible's `command` says of itself
 
@@ -134,7 +134,7 @@ def run(
             quiet=True,
         )
         if done.status == "canceled":
-            raise FogscaleError("interrupted: run the same command again to go on")
+            raise Interrupted("interrupted: run the same command again to go on")
         if done.rc != 0:
             words = progress.failure or _last_words(Path(folder))
             raise FogscaleError(f"{playbook} stopped: {words}")

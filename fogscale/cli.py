@@ -3,38 +3,48 @@ is one line with the fix and exit code 2."""
 
 from __future__ import annotations
 
+import fogscale.early  # noqa: F401
+
+# isort: split
 import json
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from importlib.resources import files
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from controller import experiment as experiments
 from controller import policies as policy_registry
 from controller import testbeds as testbed_registry
+from controller.containment import PolicyError, in_words
 from controller.control.command import control
 from controller.journal import read as read_journal
+from controller.journal import unchecked
 from controller.learned import read as read_learned
 from controller.loop import Progress
 from controller.protocol.command import protocol_app
-from controller.recording import JOURNAL
+from controller.recording import COMPARISONS, JOURNAL
 from controller.replay import differences
 from controller.run import carry_out, decided_by, execute, prepare
 from controller.testbeds.flink.faults.command import faults
 from fog.command import testbed_app
-from fogscale.console import Json, Results, interrupted, out, progress_bar, spark_session
-from fogscale.errors import FogscaleError
+from fogscale.console import Json, Results, interrupted, out, print_json, progress_bar, spark_session
+from fogscale.errors import FogscaleError, Interrupted, warn
+from fogscale.files import alone
 from paper_figures.command import calibrate, figures, sensitivity
 from workloads.command import workloads_app
 from workloads.importing.command import trace_app
 from workloads.producer.command import audit, produce
+
+INTERRUPTED, FAULT = 130, 70  # exit codes, as shells and sysexits.h have them
 
 app = typer.Typer(
     help="Compares autoscalers for stream processing in the fog.",
@@ -61,21 +71,57 @@ ScenarioName = Annotated[str | None, typer.Option(help="Scenario of the experime
 
 
 def main() -> None:
-    """The entry point: whatever the user can mend becomes one line and exit code 2."""
+    """The entry point: whatever the user can mend becomes one line and exit code 2, Ctrl-C one and 130."""
     signal.signal(signal.SIGINT, interrupted)
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no such sign gets its number
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        sys.stdout.flush()
+    except Interrupted as error:
+        _fail(str(error), INTERRUPTED)
+    except KeyboardInterrupt:
+        _fail("interrupted", INTERRUPTED)
     except FogscaleError as error:
         _fail(str(error))
     except typer.TyperException as error:  # a wrong command, option or argument
         _fail(f"{getattr(error, 'format_message', error.__str__)()} (--help lists what there is)")
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has seen enough
+        _discard_output()  # the reader has seen enough
+    except OSError as error:  # of a path nobody foresaw, or of an output that is full
+        place = f"{error.filename}: " if error.filename is not None else ""
+        _fail(f"{place}{error.strerror or error}: see that it is there, is yours and has room")
+    except (MemoryError, RecursionError) as error:
+        _fail(f"what was given is too large or too deep ({type(error).__name__}): give less of it")
+    except Exception as error:
+        if os.environ.get("FOGSCALE_TRACEBACK"):
+            raise
+        _fail(
+            f"a fault of its own: {in_words(error)}; please report it with what FOGSCALE_TRACEBACK=1 in the"
+            " environment shows",
+            FAULT,
+        )
 
 
-def _fail(message: str) -> None:
-    print(f"fogscale: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(2)
+def _fail(message: str, code: int = 2) -> None:
+    """One line for people to standard error; with --json, one document to standard output as well."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    line = " ".join(message.split())
+    try:
+        if "--json" in sys.argv:
+            print_json({"error": line, "exit_code": code})
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+    with suppress(OSError):
+        print(f"fogscale: {line}", file=sys.stderr, flush=True)
+    sys.exit(code)
+
+
+def _discard_output() -> None:
+    """Else Python would try once more to write what is left, and complain when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def default_experiment(policies: Sequence[str] = ()) -> Path:
@@ -126,36 +172,65 @@ def _on(
     return experiments.varied(experiment, {"testbed.span_s": span})
 
 
+@dataclass
+class Failures:
+    """What policies did wrong in a series of runs: a policy's mistake ends its run and no other."""
+
+    runs: int
+    found: list[PolicyError] = field(default_factory=list)
+
+    @contextmanager
+    def of_policies(self) -> Iterator[None]:
+        try:
+            yield
+        except PolicyError as error:
+            if self.runs == 1:
+                raise
+            self.found.append(error)
+
+    def tell(self) -> None:
+        """Once the others are done."""
+        if self.found:
+            raise FogscaleError(f"{len(self.found)} of {self.runs} runs failed; the first: {self.found[0]}")
+
+
 @app.command("policies")
 def list_policies(as_json: Json = False) -> None:
     """List every autoscaler with its parameters and what it needs of a testbed."""
     described = [policy_registry.describe(name) for name in policy_registry.names()]
+    broken = policy_registry.broken()
     if as_json:
-        print(json.dumps([asdict(policy) for policy in described], default=str))
+        rows = [{**asdict(policy), "broken": None} for policy in described]
+        print_json([*rows, *({"name": name, "broken": reason} for name, reason in broken.items())])
         return
     for policy in described:
-        out.print(f"[bold]{policy.name}[/bold]  {policy.summary}", highlight=False)
+        out.print(Text.assemble((policy.name, "bold"), f"  {policy.summary}"))
         for parameter in policy.parameters:
-            out.print(
-                f"    {parameter['name']} = {parameter['default']}   [dim]{parameter['description']}[/dim]",
-                highlight=False,
-            )
-        out.print(f"    [dim]needs: {', '.join(policy.needs) or 'nothing'}[/dim]\n", highlight=False)
+            value = f"    {parameter['name']} = {parameter['default']}   "
+            out.print(Text.assemble(value, (parameter["description"], "dim")))
+        out.print(f"    needs: {', '.join(policy.needs) or 'nothing'}\n", highlight=False, style="dim")
+
+    for name, reason in broken.items():
+        out.print(Text.assemble((name, "bold"), (f"  broken: {reason}", "red")), soft_wrap=True)
 
 
 @app.command("testbeds")
 def list_testbeds(as_json: Json = False) -> None:
     """List every kind of testbed with what it offers to policies."""
     described = [testbed_registry.describe(name) for name in testbed_registry.names()]
+    broken = testbed_registry.broken()
     if as_json:
-        print(json.dumps([asdict(testbed) for testbed in described]))
+        rows = [{**asdict(testbed), "broken": None} for testbed in described]
+        print_json([*rows, *({"name": name, "broken": reason} for name, reason in broken.items())])
         return
     for testbed in described:
-        out.print(f"[bold]{testbed.name}[/bold]  {testbed.summary}", highlight=False)
+        out.print(Text.assemble((testbed.name, "bold"), f"  {testbed.summary}"))
         out.print(f"    offers: {', '.join(testbed.offers) or 'nothing'}", highlight=False)
         if testbed.may_offer:
             out.print(f"    with some settings also: {', '.join(testbed.may_offer)}", highlight=False)
-        out.print(f"    [dim]settings: {', '.join(testbed.settings) or 'none'}[/dim]\n", highlight=False)
+        out.print(f"    settings: {', '.join(testbed.settings) or 'none'}\n", highlight=False, style="dim")
+    for name, reason in broken.items():
+        out.print(Text.assemble((name, "bold"), (f"  broken: {reason}", "red")), soft_wrap=True)
 
 
 @app.command()
@@ -195,26 +270,33 @@ def run(
     if warm_start is not None:
         runs = [each.model_copy(update={"learned": read_learned(warm_start, each.policy)}) for each in runs]
     testbed_registry.bring_up(experiment.topology.build(), experiment.testbed)
-    folders = _record(runs, results, fresh)
-    if analyze_too:
+    failures = Failures(len(runs))
+    done = _record(runs, results, fresh, failures)
+    folders = [results / each.folder for each in done]
+    if analyze_too and done:
         # One run is reported beside itself, several beside each other.
         together = folders[0] if len(folders) == 1 else results / f"experiment={experiment.name}"
-        _analyze(together, as_json, _published(experiment, workload), runs)
-    elif as_json:
-        print(json.dumps([str(folder) for folder in folders]))
-    else:
+        _analyze(together, as_json and not failures.found, _published(experiment, workload), done)
+    elif as_json and not failures.found:
+        print_json([str(folder) for folder in folders])
+    elif not as_json:
         for folder in folders:
             out.print(f"recorded {folder}", highlight=False, soft_wrap=True)
+    failures.tell()
 
 
-def _record(runs: Sequence[experiments.Run], results: Path, fresh: bool) -> list[Path]:
-    """One after the other, each with a bar of its own; returns their folders."""
+def _record(
+    runs: Sequence[experiments.Run], results: Path, fresh: bool, failures: Failures
+) -> list[experiments.Run]:
+    """One after the other, each with a bar of its own; returns those whose policy did not fail."""
+    done = []
     for number, each in enumerate(runs, start=1):
         prepared = prepare(each)
         label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
-        with progress_bar(label, prepared.duration_s) as progress:
+        with failures.of_policies(), progress_bar(label, prepared.duration_s) as progress:
             carry_out(prepared, results, progress, fresh)
-    return [results / each.folder for each in runs]
+            done.append(each)
+    return done
 
 
 @app.command()
@@ -263,7 +345,7 @@ def campaign(
             how = "was recorded before" if each.was_there else "recorded"
             out.print(f"{each.run.id}: {how}{_audited(each.audit)}", highlight=False, soft_wrap=True)
     if as_json:
-        print(json.dumps(kept))
+        print_json(kept)
 
 
 def _audited(audit: Mapping[str, Any]) -> str:
@@ -298,13 +380,18 @@ def compare(
         raise FogscaleError("name at least two different policies, e.g. --policies gesscale,thr_nlaware")
     experiment = _experiment(file, chosen, scenario)
     runs = experiments.runs_of(experiment, chosen, range(1, seeds + 1), workload)
-    folder = results / "compare" / f"{'-'.join(chosen)}-{runs[0].workload_name}"
+    folder = results / COMPARISONS / f"{'-'.join(chosen)}-{runs[0].workload_name}"
+    done, failures = [], Failures(len(runs))
     with progress_bar(f"{len(runs)} runs", len(runs)) as progress:
         for number, each in enumerate(runs, start=1):
-            execute(each, folder, fresh=fresh)
+            with failures.of_policies():
+                execute(each, folder, fresh=fresh)
+                done.append(each)
             if progress is not None:
                 progress(number)
-    _analyze(folder, as_json, _published(experiment, workload), runs)
+    if done:
+        _analyze(folder, as_json and not failures.found, _published(experiment, workload), done)
+    failures.tell()
 
 
 def _published(
@@ -329,7 +416,7 @@ def _analyze(
     """Analyses these runs, or all that the folder holds."""
     if not folder.is_dir():
         raise FogscaleError(f"there is no folder {folder}: name one that holds runs, e.g. results")
-    with spark_session("analysing in Spark …") as spark:
+    with alone(folder, "analysis"), spark_session("analysing in Spark …") as spark:
         from analysis.analyze import analyze
 
         only = None if runs is None else [run.id for run in runs]
@@ -337,10 +424,10 @@ def _analyze(
     from fogscale.comparison import comparison
 
     if as_json:
-        print(json.dumps({"report": str(report), "metrics": json.loads(metrics.to_json(orient="records"))}))
+        print_json({"report": str(report), "metrics": json.loads(metrics.to_json(orient="records"))})
         return
     for (_, workload), rows in metrics.groupby(["experiment", "workload"]):
-        out.print(f"[bold]{workload}[/bold]", highlight=False)
+        out.print(str(workload), highlight=False, style="bold")
         out.print(comparison(rows, published or {}, out.width), highlight=False)
     out.print(f"report: {report}", highlight=False, soft_wrap=True)
 
@@ -355,9 +442,11 @@ def replay_run(
     recorded = read_journal(folder / JOURNAL)
     if recorded is None:
         raise FogscaleError(f"{folder} holds no journal: name the folder of a run (…/seed=1)")
+    if recorded.chain is None:
+        warn(unchecked(str(folder / JOURNAL)))
     found = list(differences(recorded.steps, prepare(decided_by(folder, policy)).policy()))
     if as_json:
-        print(json.dumps([difference._asdict() for difference in found]))
+        print_json([difference._asdict() for difference in found])
         return
     for difference in found:
         out.print(f"{difference.time_s / 60:7.1f} min  recorded: {difference.recorded}", highlight=False)

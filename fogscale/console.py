@@ -3,27 +3,30 @@ it is a terminal."""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
-from fogscale.errors import FogscaleError
+from fogscale.errors import FogscaleError, Interrupted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-out = Console()
-err = Console(stderr=True)
+# Without markup: what users call their files and nodes is printed as it is, brackets and all.
+out = Console(markup=False)
+err = Console(stderr=True, markup=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Results = Annotated[Path, typer.Option("--out", help="Folder that holds the results.")]
@@ -33,7 +36,22 @@ _then = ["what was recorded is kept: run the same command again to go on"]
 
 
 def interrupted(_signal: int, _frame: FrameType | None) -> None:
-    raise FogscaleError(f"interrupted; {_then[-1]}")
+    raise Interrupted(f"interrupted; {_then[-1]}")
+
+
+def print_json(document: Any) -> None:
+    """One document, as every JSON parser takes it: what is no finite number is null."""
+    print(json.dumps(_finite(document), allow_nan=False, default=str))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(below) for key, below in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(below) for below in value]
+    return value
 
 
 @contextmanager
@@ -49,17 +67,21 @@ def if_interrupted(then: str) -> Iterator[None]:
 @contextmanager
 def spark_session(doing: str) -> Iterator[SparkSession]:
     """A session for one command. What it needs is imported after it: the JVM starts meanwhile."""
-    from analysis.spark import session
+    from analysis.spark import end_at_once, session
 
     if err.is_terminal:
-        err.print(f"[dim]{doing}[/dim]", highlight=False)
-    spark = session()
+        err.print(doing, highlight=False, style="dim")
     # Not as an Exception, which Spark's bridge to the JVM takes for a broken connection, and tries again.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _mute_the_bridge()
+    spark = None
     try:
+        spark = session()
         yield spark
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough: what follows takes seconds
+        spark = None
+        end_at_once()
         interrupted(signal.SIGINT, None)
     except Exception as error:
         if (reason := reason_outside(error)) is None:
@@ -69,8 +91,9 @@ def spark_session(doing: str) -> Iterator[SparkSession]:
             " reach them; then run the same command again"
         ) from error
     finally:
+        if spark is not None:
+            spark.stop()
         signal.signal(signal.SIGINT, interrupted)
-        spark.stop()
 
 
 # As a task's traceback ends; a fault of ours keeps all of it.

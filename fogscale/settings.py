@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from math import inf
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 from fogscale.errors import FogscaleError, unknown
@@ -27,9 +36,60 @@ def seconds_of(value: Any) -> Any:
     return float(number) * _SECONDS[unit or "s"]
 
 
-Seconds = Annotated[float, BeforeValidator(seconds_of), Field(ge=0)]
-PositiveSeconds = Annotated[float, BeforeValidator(seconds_of), Field(gt=0)]
+LONGEST_S = 1e9  # three decades
+Seconds = Annotated[float, BeforeValidator(seconds_of), Field(ge=0, le=LONGEST_S)]
+PositiveSeconds = Annotated[float, BeforeValidator(seconds_of), Field(gt=0, le=LONGEST_S)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
+
+
+LARGEST, SMALLEST = 1e15, 1e-15  # sums and products of settings stay far from what a float can hold
+LONGEST_TEXT = 10_000  # characters
+LONGEST_NAME_BYTES = 120  # as part of a path: file systems take 255 bytes, and something is put around it
+
+
+def _problem_of_extent(value: Any) -> str | None:
+    """None for a number that arithmetic can do something with, and for a text that a line can hold."""
+    if isinstance(value, (int, float)) and value != 0 and not SMALLEST <= abs(value) <= LARGEST:
+        if value != value or value in (inf, -inf):
+            return "give a finite number"
+        return f"{_shortened(value)} is too {'large' if abs(value) > 1 else 'small'} a number"
+    if isinstance(value, str):
+        if len(value) > LONGEST_TEXT:
+            return f"a text of {len(value)} characters is too long: at most {LONGEST_TEXT}"
+        if "\x00" in value:
+            return "a text with a NUL character: remove it"
+    return None
+
+
+def _check_extents(value: Any, place: str) -> None:
+    """Of all that a value holds, such as the parameters of a policy; the error names the place."""
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            if key != "learned":  # what a policy has saved of itself may be as small as it likes
+                _check_extents(key, place)
+                _check_extents(below, f"{place}.{key}"[-200:])
+    elif isinstance(value, (list, tuple)):
+        for number, below in enumerate(value):
+            _check_extents(below, f"{place}.{number}")
+    elif (problem := _problem_of_extent(value)) is not None:
+        raise ValueError(f"{place}: {problem}")
+
+
+def _shortened(value: float) -> str:
+    return f"{value:g}" if abs(value) < 1e300 else f"a number of {len(str(int(abs(value))))} digits"
+
+
+def name_of(value: Any) -> Any:
+    """A name that may stand in a line, and where it becomes a folder, in a path."""
+    if isinstance(value, str):
+        if not value.strip() or not value.isprintable():
+            raise ValueError(f"{value[:50]!r} is no name: use letters, digits and signs that can be printed")
+        if len(value.encode("utf-8", "replace")) > LONGEST_NAME_BYTES:
+            raise ValueError(f"a name of {len(value)} characters is too long: {value[:30]}…")
+    return value
+
+
+Name = Annotated[str, BeforeValidator(name_of)]
 
 
 class Settings(BaseModel):
@@ -41,8 +101,27 @@ class Settings(BaseModel):
         if isinstance(values, Mapping):
             for key in values:
                 if key not in cls.model_fields:
-                    raise ValueError(unknown("key", str(key), cls.model_fields))
+                    raise ValueError(unknown("key", str(key)[:100], cls.model_fields))
         return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _within_extent(cls, values: Any) -> Any:
+        if isinstance(values, Mapping):
+            for key, value in values.items():
+                if isinstance(value, bool) and not _takes_truth_values(cls, key):
+                    raise ValueError(f"{key}: {str(value).lower()} is neither a number nor a text: give one")
+                if key != "learned":
+                    _check_extents(value, str(key))
+        return values
+
+
+@cache
+def _takes_truth_values(settings: type[Settings], field: str) -> bool:
+    if field not in settings.model_fields:
+        return True  # that it is not known is the greater mistake
+    annotation = settings.model_fields[field].annotation
+    return annotation is Any or "bool" in repr(annotation)
 
 
 def _suggestion(problem: ErrorDetails) -> str | None:

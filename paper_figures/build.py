@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from controller.experiment import Experiment, varied
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from paper_figures.campaign import BASE, Case, Simulated, simulated, varied_experiment
 from paper_figures.ceiling import Ceiling, cells, near, with_ceiling
 from paper_figures.claims import JudgedClaim, judged_claims
@@ -91,7 +92,7 @@ def build(
         cpu_s=meter.read_s(),
         page=page,
     )
-    (folder / "summary.json").write_text(json.dumps(summary.model_dump(), indent=2) + "\n", encoding="utf-8")
+    write_whole(folder / "summary.json", json.dumps(summary.model_dump(), indent=2) + "\n")
     return summary
 
 

@@ -12,6 +12,7 @@ import yaml
 from controller.experiment import Experiment
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from paper_figures.campaign import paper_module
 from paper_figures.published import paper_folder
 
@@ -66,4 +67,4 @@ def write(experiment: Experiment, path: Path) -> None:
     if path.exists():
         raise FogscaleError(f"{path} exists: give another name, or remove it")
     values = experiment.model_dump(mode="json", exclude_none=True)
-    path.write_text(yaml.safe_dump(values, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    write_whole(path, yaml.safe_dump(values, sort_keys=False, allow_unicode=True), "choose another file")

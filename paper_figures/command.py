@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from fogscale.console import Json, Results, out, spark_session
+from fogscale.console import Json, Results, out, print_json, spark_session
 
 if TYPE_CHECKING:
     from paper_figures.claims import JudgedClaim
@@ -36,12 +36,12 @@ def figures(
 
         summaries = {name: build(name, results, spark, seeds, fresh) for name in chosen}
     if as_json:
-        print(json.dumps({name: summary.model_dump() for name, summary in summaries.items()}))
+        print_json({name: summary.model_dump() for name, summary in summaries.items()})
         return
     for name, summary in summaries.items():
         found = summary.orders
         out.print(
-            f"[bold]{name}[/bold], {summary.seeds} seeds: of {sum(found.values())} published orders "
+            f"{name}, {summary.seeds} seeds: of {sum(found.values())} published orders "
             f"{found['agree']} agree, {found['disagree']} disagree, {found['not_significant']} are not "
             f"significant",
             highlight=False,
@@ -80,7 +80,7 @@ def sensitivity(
 
         found = repeat(paper, results, spark, sets, seeds, fresh)
     if as_json:
-        print(json.dumps(found.model_dump()))
+        print_json(found.model_dump())
         return
     out.print(found.text, highlight=False)
     for row in found.agreement:
@@ -108,7 +108,7 @@ def calibrate(
     if write_to is not None:
         write(experiment, write_to)
     if as_json:
-        print(json.dumps([one._asdict() for one in derived]))
+        print_json([one._asdict() for one in derived])
         return
     if derived:
         table = Table(

@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from analysis.metrics.labels import label_of
 from analysis.tables import text
 from controller.experiment import Experiment
+from fogscale.files import write_whole
 from paper_figures.campaign import BASE, NOT_A_SETTING, paper_module
 from paper_figures.ceiling import near
 from paper_figures.claims import judged_claims
@@ -71,7 +72,7 @@ def write_page(
         test=TESTS[published.test],
     )
     path = folder / "index.html"
-    path.write_text(page, encoding="utf-8")
+    write_whole(path, page)
     return path
 
 

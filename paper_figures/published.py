@@ -10,10 +10,10 @@ from itertools import chain, combinations, pairwise, product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import yaml
 from pydantic import Field, model_validator
 
 from analysis.statistics import Test
+from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import Settings, validated
 
@@ -214,11 +214,9 @@ def load(folder: Path) -> Published:
 
 def _read(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return read_yaml(path)
     except OSError as error:
         raise FogscaleError(f"cannot read {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise FogscaleError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
 
 
 def papers(folder: Path = Path(__file__).parent) -> Iterator[Path]:

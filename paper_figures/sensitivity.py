@@ -19,6 +19,7 @@ from scipy.stats import qmc, spearmanr
 from controller.experiment import Experiment
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from paper_figures.build import campaign_folder, figures_folder
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.cpu import CpuMeter
@@ -95,7 +96,7 @@ def sensitivity(
         page=folder / "sensitivity.html",
     )
     write_sensitivity_page(folder, published, experiment, found, agreement, parts)
-    (folder / SENSITIVITY).write_text(json.dumps(found.model_dump(), indent=2) + "\n", encoding="utf-8")
+    write_whole(folder / SENSITIVITY, json.dumps(found.model_dump(), indent=2) + "\n")
     return found
 
 

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from analysis.metrics.labels import label_of
 from analysis.plotting import PAGE_WIDTH_IN, save, styled
 from controller.experiment import Experiment
+from fogscale.files import write_whole
 from paper_figures.campaign import BASE, NOT_A_SETTING
 from paper_figures.page import rendered
 from paper_figures.published import Published
@@ -50,7 +51,7 @@ def write_sensitivity_page(
         correlation=parts["correlation"],
         short=short_name,
     )
-    found.page.write_text(page, encoding="utf-8")
+    write_whole(found.page, page)
 
 
 def draw_agreement(agreement: pd.DataFrame, found: Sensitivity) -> Figure:

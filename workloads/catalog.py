@@ -56,7 +56,10 @@ def load(name_or_path: str, /, **parameters: Any) -> Workload:
 def _import(module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
-    except Exception as error:  # a dropped file can fail in any way; the user needs to know which one it was
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a dropped file can fail in any way; the user needs to know which one it was
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise FogscaleError(
             f"the workload file {module} cannot be imported ({reason}): fix or remove it"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from rich.padding import Padding
 from rich.text import Text
 
-from fogscale.console import Json, out
+from fogscale.console import Json, out, print_json
+from fogscale.documents import yaml_of
 from fogscale.errors import FogscaleError
 from workloads import catalog
 from workloads.replay import peak_rate_per_s, replay_span_s
@@ -35,7 +34,7 @@ def list_workloads(context: typer.Context, as_json: Json = False) -> None:
         return
     rows = [_listed(definition) for definition in catalog.definitions().values()]
     if as_json:
-        print(json.dumps(rows))
+        print_json(rows)
         return
     heading = f"{'workload':<{NAME_WIDTH}}{'span':>9}{'mean/s':>9}{'peak/s':>9}  records"
     out.print(Text(heading, style="bold"))
@@ -60,7 +59,7 @@ def show_workload(
     if definition is not None:
         row["parameters"] = _parameters(definition)
     if as_json:
-        print(json.dumps(row))
+        print_json(row)
         return
     for key, value in row.items():
         if value not in (None, [], {}):
@@ -76,12 +75,9 @@ def parameters_of(settings: list[str]) -> dict[str, Any]:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise FogscaleError(f"--set {setting}: write a parameter, = and its value, e.g. peak_per_s=500")
-        try:
-            parameters[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise FogscaleError(
-                f"--set {setting}: the value is not YAML: write a number, a text or [a, b]"
-            ) from error
+        if key.strip() in parameters:
+            raise FogscaleError(f"--set {setting}: '{key.strip()}' is set twice: keep one of them")
+        parameters[key.strip()] = yaml_of(value, f"--set {setting}")
     return parameters
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import shlex
 import signal
 import threading
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from controller.contract import Policy
@@ -27,7 +25,7 @@ from controller.loop import check_capabilities
 from controller.model import Capabilities, Capability
 from controller.recording import JOURNAL, OperatorFacts, RunFacts, run_folder
 from fogscale.clock import clock
-from fogscale.console import Json, err, out
+from fogscale.console import Json, err, out, print_json
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import seconds_of
 
@@ -125,7 +123,7 @@ def control(
     application = None if jar is None else (jar, entry_class, tuple(shlex.split(arguments)))
     told = _follow(wanted, doors, application, settings_from(settings), results, as_json)
     if as_json:
-        print(json.dumps(told))
+        print_json(told)
     else:
         _show(told)
 
@@ -335,7 +333,7 @@ class _Teller:
 
 
 def _show(told: dict[str, Any]) -> None:
-    out.print(f"\n{escape(told['ended'])} after {clock(told['seconds'])}:", highlight=False)
+    out.print(f"\n{told['ended']} after {clock(told['seconds'])}:", highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("policy")
     for title in ("looks", "without metrics", "changes wanted", "mean replicas", "fewest–most", "content"):

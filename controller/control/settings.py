@@ -5,15 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import yaml
 from pydantic import Field
 
+from controller.containment import Contained
 from controller.contract import Policy
 from controller.experiment import Guards, PolicyName, PolicySettings
 from controller.guards import guarded
 from controller.model import Topology
 from controller.policies import create, names
 from controller.topology import RttSettings
+from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import Settings, validated
 
@@ -32,11 +33,9 @@ def settings_from(file: Path | None) -> ControlSettings:
     if file is None:
         return ControlSettings()
     try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+        values = read_yaml(file)
     except OSError as error:
         raise FogscaleError(f"cannot read {file}: {error.strerror}") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise FogscaleError(f"{file} is not YAML: {' '.join(str(error).split())}") from None
     return validated(ControlSettings, values or {}, str(file))
 
 
@@ -47,6 +46,6 @@ def policy_named(name: str, settings: ControlSettings, topology: Topology) -> Po
     if behind not in names():
         raise FogscaleError(unknown("policy", name, {*names(), *settings.policies}))
     guards = settings.guards if chosen.guards is None else chosen.guards
-    policy = guarded(create(behind, chosen.parameters), guards)
+    policy = guarded(Contained(create(behind, chosen.parameters), name), guards)
     policy.start(topology, np.random.default_rng(1))
     return policy

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache, partial
 from importlib.metadata import entry_points
@@ -23,6 +23,7 @@ from controller.model import Topology
 from fogscale.errors import FogscaleError, unknown
 
 _REGISTERED: dict[str, type[Any]] = {}
+_BROKEN: dict[str, str] = {}  # name -> why it cannot be used
 _Class = TypeVar("_Class", bound=type)
 _Learned = TypeVar("_Learned")
 
@@ -62,19 +63,25 @@ class MemorylessPolicy:
 def _discover() -> None:
     for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
         if not module.name.rpartition(".")[2].startswith("_"):
-            _load(module.name, partial(importlib.import_module, module.name))
+            name = module.name.rpartition(".")[2]
+            _load(name, module.name, partial(importlib.import_module, module.name))
     for entry in entry_points(group="fogscale.policies"):
-        _load(f"{entry.name} ({entry.value})", entry.load)
+        _load(entry.name, entry.value, entry.load)
 
 
-def _load(name: str, load: Callable[[], Any]) -> None:
+def _load(name: str, place: str, load: Callable[[], Any]) -> None:
+    """Somebody else's file can fail in any way; that is its own matter, and no reason to stop the others."""
     try:
         load()
-    except FogscaleError:
-        raise
-    except Exception as error:  # somebody else's file can fail in any way; the user needs to know which one
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise FogscaleError(f"the policy {name} cannot be imported ({reason}): mend or remove it") from error
+    except (Exception, SystemExit) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        _BROKEN[name] = f"{place} cannot be imported ({reason}): fix or remove it"
+
+
+def broken() -> dict[str, str]:
+    """Those that cannot be used, with the reason."""
+    _discover()
+    return dict(sorted(_BROKEN.items()))
 
 
 def of_script() -> dict[str, type[Any]]:
@@ -90,8 +97,15 @@ def names() -> tuple[str, ...]:
 def policy_class(name: str) -> type[Any]:
     _discover()
     if name not in _REGISTERED:
-        raise FogscaleError(unknown("policy", name, _REGISTERED))
+        raise FogscaleError(not_there(name, _REGISTERED))
     return _REGISTERED[name]
+
+
+def not_there(name: str, known: Iterable[str]) -> str:
+    """Why there is no policy of that name: nobody knows it, or it is broken."""
+    if name in broken():
+        return f"policy '{name}' is broken: {_BROKEN[name]}"
+    return unknown("policy", name, known)
 
 
 def create(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from time import process_time
@@ -16,8 +15,9 @@ from controller.protocol.faults import FAULTS, PRINTED, as_printed, with_fault
 from controller.protocol.scenarios import ALL, FAILURES, LARGE, SMALL, drawn
 from controller.protocol.schedule import played_at_random
 from controller.protocol.world import Scenario
-from fogscale.console import Json, out
+from fogscale.console import Json, out, print_json
 from fogscale.errors import FogscaleError, unknown
+from fogscale.files import write_whole
 
 protocol_app = typer.Typer(
     help="The decentralized protocol: explored, played at random.", no_args_is_help=True
@@ -55,7 +55,7 @@ def explore_command(
         if result.counterexample is not None:
             _show(shortest(scenario) or result.counterexample, svg, as_json)
     if as_json:
-        print(json.dumps(rows))
+        print_json(rows)
 
 
 @protocol_app.command("play")
@@ -78,7 +78,7 @@ def play(
             raise FogscaleError(f"seed {number} breaks the protocol: {played.problems[0]}")
     row = {"schedules": schedules, "events": events, "seconds": round(process_time() - began, 2)}
     if as_json:
-        print(json.dumps(row))
+        print_json(row)
     else:
         out.print(f"{schedules} schedules of {instances}, {events} events, {row['seconds']} s: nothing wrong")
 
@@ -142,4 +142,4 @@ def _show(found: Counterexample, svg: Path | None, as_json: bool) -> None:
     if not as_json:
         print(chart.as_text(*found))
     if svg is not None:
-        svg.write_text(chart.as_svg(*found), encoding="utf-8")
+        write_whole(svg, chart.as_svg(*found), "choose another file")

@@ -126,6 +126,7 @@ class Built(Protocol):
 
 
 _REGISTERED: dict[str, TestbedKind] = {}
+_BROKEN: dict[str, str] = {}  # name -> why it cannot be used
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -155,19 +156,24 @@ def _discover() -> None:
     for package in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
         module = f"{package.name}.kind"
         if package.ispkg and importlib.util.find_spec(module) is not None:
-            _load(package.name, partial(importlib.import_module, module))
+            _load(package.name.rpartition(".")[2], package.name, partial(importlib.import_module, module))
     for entry in entry_points(group="fogscale.testbeds"):
-        _load(f"{entry.name} ({entry.value})", entry.load)
+        _load(entry.name, entry.value, entry.load)
 
 
-def _load(name: str, load: Callable[[], Any]) -> None:
+def _load(name: str, place: str, load: Callable[[], Any]) -> None:
+    """Somebody else's file can fail in any way; that is its own matter, and no reason to stop the others."""
     try:
         load()
-    except FogscaleError:
-        raise
-    except Exception as error:  # somebody else's file can fail in any way; the user needs to know which one
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-        raise FogscaleError(f"the testbed {name} cannot be imported ({reason}): fix or remove it") from error
+    except (Exception, SystemExit) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        _BROKEN[name] = f"{place} cannot be imported ({reason}): fix or remove it"
+
+
+def broken() -> dict[str, str]:
+    """Those that cannot be used, with the reason."""
+    _discover()
+    return dict(sorted(_BROKEN.items()))
 
 
 def names() -> tuple[str, ...]:
@@ -177,6 +183,8 @@ def names() -> tuple[str, ...]:
 
 def kind_of(name: str) -> TestbedKind:
     _discover()
+    if name in broken():
+        raise FogscaleError(f"testbed '{name}' is broken: {_BROKEN[name]}")
     if name not in _REGISTERED:
         raise FogscaleError(unknown("testbed", name, _REGISTERED))
     return _REGISTERED[name]

@@ -32,6 +32,7 @@ from controller.testbeds.simulated.capacity import CapacityLaw, Linear, Table, U
 from controller.testbeds.simulated.response import Station
 from controller.testbeds.simulated.settings import scv_of, simulation_of
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from paper_figures.decisions import StepLog
 from workloads import catalog
 from workloads.replay import offered_rate_per_s
@@ -254,7 +255,7 @@ def main() -> None:
     print(f"testbed.arrival_scv: {scv_of(simulated.arrival_scv, 'job'):.2f}")
     print(f"scenarios.worldcup….scale: {found.scenarios['worldcup'].changes['workload']['scale']:.4f}")
     model = pretrained(experiment)  # with the numbers as they stand in the file, which the runs have
-    path.write_text(written(path.read_text(encoding="utf-8"), model), encoding="utf-8")
+    write_whole(path, written(path.read_text(encoding="utf-8"), model))
     print(f"{path.name} now has the model of the exploration with seed {MODEL_SEED}")
 
 

@@ -11,7 +11,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.runs import Tables, read_journals, read_parquet, write_parquet
 from analysis.schema import SAMPLES, check
+from controller.experiment import Run
+from controller.run import execute
 from fogscale.errors import FogscaleError
+from tests.support.journals import older
+from tests.support.runs import load_csv, run_values
 
 pytestmark = pytest.mark.spark
 
@@ -92,11 +96,82 @@ def test_a_broken_line_is_named(spark, results, journal_lines, write_journal, nu
         read_journals(spark, results)
 
 
-def test_two_journals_of_one_run_are_refused(spark, results, journal_lines, write_journal):
+def test_two_different_journals_of_one_run_are_refused(spark, results, journal_lines, write_journal):
+    write_journal("\n".join(journal_lines()) + "\n")
+    write_journal("\n".join(journal_lines()[:3]) + "\n", policy="copy-of-static")
+    with pytest.raises(FogscaleError, match=f"are both the run {RUN_ID}, and differ"):
+        read_journals(spark, results)
+
+
+def test_the_same_journal_in_two_places_counts_once(spark, results, journal_lines, write_journal):
+    """As `compare` leaves them, where two comparisons have a policy in common."""
     for policy in ("static", "copy-of-static"):
         write_journal("\n".join(journal_lines()) + "\n", policy=policy)
-    with pytest.raises(FogscaleError, match=f"are both the run {RUN_ID}"):
-        read_journals(spark, results)
+    tables = read_journals(spark, results)
+    assert (tables.runs.count(), tables.samples.count()) == (1, 5)
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A run as it is recorded today, and a way to record it below any folder."""
+
+    def record(folder, **changes):
+        load = load_csv(tmp_path, [60.0] * 3)
+        execute(Run.model_validate(run_values("static", load) | changes), tmp_path / folder)
+        return next((tmp_path / folder).rglob("journal.jsonl"))
+
+    return record
+
+
+@pytest.mark.parametrize("name", ["res[1]", "{a,b}", "back\\slash", "sp ace%20", "co:lon", "*?", "ümlaut"])
+def test_a_path_is_a_path_and_no_pattern(spark, tmp_path, recorded, name):
+    recorded(name, seed=7)
+    recorded("res1", seed=8)  # what the pattern res[1] stands for
+    recorded("a", seed=9)
+    tables = read_journals(spark, str(tmp_path / name))
+    write_parquet(tables, str(tmp_path / name / "parquet"))
+    again = read_parquet(spark, str(tmp_path / name / "parquet"))
+    assert [row.seed for row in again.runs.collect()] == [7]
+
+
+@pytest.mark.parametrize(
+    ("worked_on", "number"),
+    [
+        pytest.param(lambda lines: [*lines[:2], lines[-1]], 3, id="half of it, with the end"),
+        pytest.param(lambda lines: [*lines[:2], *lines[3:]], 3, id="a line taken out"),
+        pytest.param(lambda lines: [*lines[:2], lines[1], *lines[2:]], 3, id="a line repeated"),
+        pytest.param(lambda lines: [lines[0].replace(b'"seed":1', b'"seed":2'), *lines[1:]], 1, id="edited"),
+    ],
+)
+def test_a_journal_that_does_not_add_up_is_refused_by_line(spark, tmp_path, recorded, worked_on, number):
+    path = recorded("results")
+    assert read_journals(spark, str(tmp_path / "results")).runs.count() == 1
+    path.write_bytes(b"".join(worked_on(path.read_bytes().splitlines(keepends=True))))
+    with pytest.raises(FogscaleError, match=f"journal.jsonl, line {number}: its checksum does not fit"):
+        read_journals(spark, str(tmp_path / "results"))
+
+
+def test_an_older_journal_is_read_with_a_warning(spark, tmp_path, recorded, capsys):
+    path = recorded("results")
+    path.write_bytes(older(path.read_bytes()))
+    assert read_journals(spark, str(tmp_path / "results")).runs.count() == 1
+    assert "was written before lines had checksums" in capsys.readouterr().err
+
+
+def test_comparisons_below_a_folder_with_runs_of_its_own_stand_apart(spark, tmp_path, recorded, capsys):
+    """`run`, then something changed, then `compare`, all into one folder of results."""
+    recorded("results")
+    recorded("results/compare/a-b", start={"map": 3})
+    assert read_journals(spark, str(tmp_path / "results")).runs.count() == 1
+    assert "1 runs in" in capsys.readouterr().err
+    assert read_journals(spark, str(tmp_path / "results" / "compare")).runs.count() == 1
+
+
+def test_a_journal_too_large_for_spark_is_refused_in_words(spark, tmp_path, recorded, monkeypatch):
+    recorded("results")
+    monkeypatch.setattr("analysis.runs.LARGEST_JOURNAL_BYTES", 1000)
+    with pytest.raises(FogscaleError, match=r"journal.jsonl has 0 MiB, and 0 can be analysed"):
+        read_journals(spark, str(tmp_path / "results"))
 
 
 @pytest.mark.parametrize("exists", [True, False], ids=["empty folder", "no folder"])

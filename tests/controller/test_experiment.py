@@ -139,6 +139,26 @@ def changed(values, path, value):
             "guards.warmup", 60, "unknown guard 'warmup': did you mean warmup_s?", id="unknown guard"
         ),
         pytest.param("guards.warmup_s", "soon", "guards.warmup_s", id="a guard without a number"),
+        pytest.param(
+            "guards.max_replicas", "2 min", "max_replicas: '2 min' is not a number", id="replicas in minutes"
+        ),
+        pytest.param("guards.max_replicas", True, "max_replicas: true is not a number", id="replicas: yes"),
+        pytest.param(
+            "guards.warmup_s", float("nan"), "guards.warmup_s: give a finite number", id="a guard of nan"
+        ),
+        pytest.param(
+            "testbed.capacity.map.per_replica_per_s", float("inf"), "give a finite number", id="infinite"
+        ),
+        pytest.param("workload.speed", 5e-324, "too small a number", id="the smallest number"),
+        pytest.param("testbed.drain_limit_s", 1e12, "drain_limit_s", id="a drain of ages"),
+        pytest.param("seeds", 10**9, "seeds", id="too many seeds"),
+        pytest.param("seeds", True, "seeds: true is neither a number nor a text", id="seeds: yes"),
+        pytest.param("start.map", 10**6, "start.map", id="a start of a million"),
+        pytest.param("name", "n" * 5000, "is too long", id="a long name"),
+        pytest.param("description", "a\0b", "NUL", id="a text with NUL"),
+        pytest.param(
+            "scenarios", {"a": {"title": "A", "changes": {"name": "b"}}}, "'name' is not for", id="renamed"
+        ),
         pytest.param("workload.name", "taxy", "unknown workload 'taxy': did you mean taxi?", id="workload"),
         pytest.param("workload.name", "nowhere.csv", "nowhere.csv", id="a CSV that does not exist"),
         pytest.param("workload.copies", 0, "workload.copies", id="no copy"),

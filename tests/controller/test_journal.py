@@ -26,6 +26,7 @@ from controller.model import (
 from controller.network import RttCoordinates, RttDelays, RttMatrix, RttScaled, RttUniform
 from fogscale.errors import FogscaleError
 from tests.support.jobs import DELAYS_MS, chain, placed, seen
+from tests.support.journals import older, unchained
 
 RUN = {"policy": "static", "seed": 3, "settings": {"simulation": {"step_s": 0.1}, "pins": ("a", "b")}}
 THIRD = 1 / 3  # no short decimal: only an exact round trip brings it back
@@ -180,7 +181,7 @@ def test_floats_come_back_to_the_last_bit(path):
 
 def test_what_an_older_journal_calls_otherwise_is_still_read(path):
     written(path, step_at(60.0, map=OperatorMetrics(offered_rate_per_s=12.5)))
-    path.write_bytes(path.read_bytes().replace(b"offered_rate_per_s", b"input_rate_per_s"))
+    path.write_bytes(older(path.read_bytes()).replace(b"offered_rate_per_s", b"input_rate_per_s"))
     assert read(path).steps[0].observation.operators["map"].offered_rate_per_s == 12.5
 
 
@@ -370,6 +371,38 @@ def test_a_corrupt_line_is_named(path, number, line):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("worked_on", "number"),
+    [
+        pytest.param(lambda lines: [*lines[:3], *lines[4:]], 4, id="a line taken out"),
+        pytest.param(lambda lines: [*lines[:4], lines[3], *lines[4:]], 5, id="a line repeated"),
+        pytest.param(lambda lines: [*lines[:2], lines[3], lines[2], *lines[4:]], 3, id="two lines swapped"),
+        pytest.param(lambda lines: [*lines[:3], lines[-1]], 4, id="half of it, with the end"),
+        pytest.param(lambda lines: [*lines, lines[-1]], 8, id="an end that stands twice"),
+        pytest.param(
+            lambda lines: [*lines[:-1], lines[-1].replace(b'"finished":true', b'"finished":false')],
+            7,
+            id="a value changed",
+        ),
+        pytest.param(lambda lines: [*lines[:3], *unchained(lines[3]), *lines[4:]], 4, id="no checksum"),
+        pytest.param(lambda lines: [lines[0].replace(b"static", b"statik"), *lines[1:]], 1, id="the start"),
+    ],
+)
+def test_a_finished_journal_that_somebody_worked_on_is_refused_by_line(path, worked_on, number):
+    lines = worked_on(written(path, *CHANGES[:4]).read_bytes().splitlines())
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    with pytest.raises(FogscaleError, match=f"journal.jsonl, line {number}: "):
+        read(path)
+
+
+def test_an_older_journal_is_read_and_goes_on_as_it_is(path):
+    path.parent.mkdir()
+    path.write_bytes(older(written(path.with_name("new"), *CHANGES[:2], end=False).read_bytes()))
+    assert read(path).chain is None
+    written(path, CHANGES[2])
+    assert (len(read(path).steps), read(path).ended, b'"chain"' in path.read_bytes()) == (3, True, False)
+
+
 def test_no_flipped_byte_leads_to_anything_but_one_line(path):
     """The record reads (as another value) or is named; it never ends in a traceback."""
     whole = bytearray(written(path, *CHANGES[:1]).read_bytes())
@@ -400,8 +433,8 @@ def test_a_file_that_is_no_journal_is_left_alone(path):
 
 def test_a_journal_of_another_format_is_refused(path):
     whole = written(path).read_bytes()
-    path.write_bytes(whole.replace(b'"version":1', b'"version":2'))
-    with pytest.raises(FogscaleError, match="written in format 2, this fogscale reads 1"):
+    path.write_bytes(whole.replace(b'"version":2', b'"version":3'))
+    with pytest.raises(FogscaleError, match="written in format 3, this fogscale reads 2"):
         read(path)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from controller.experiment import Run
 from controller.policies import policy_class
 from controller.run import execute, prepare, run_of, simulate
 from fogscale.errors import FogscaleError
+from tests.support.journals import rechained
 from tests.support.runs import load_csv, run_values
 
 ROOT = Path(__file__).parents[2]
@@ -186,16 +188,19 @@ def test_cut_at_every_byte_of_the_last_two_lines_it_is_the_same_again(run, unint
     prepared = prepare(run)
     header = prepared.header()
     *whole_lines, before_last, last = uninterrupted.splitlines(keepends=True)
-    start = b"".join(whole_lines)
-    head, tail = whole_lines[0], before_last + last  # without the lines between, opening is faster
+    start, tail = b"".join(whole_lines), before_last + last
+    # Without the lines between, opening is faster.
+    few = b"".join([whole_lines[0], before_last, re.sub(rb'"records":\d+', b'"records":3', last)])
+    head, *end_lines = rechained(few).splitlines(keepends=True)
+    short = b"".join(end_lines)
     opened = set()
-    for cut in range(len(tail) + 1):
+    for cut in range(len(short) + 1):
         path = tmp_path / f"cut-{cut}"
-        path.write_bytes(head + tail[:cut])
+        path.write_bytes(head + short[:cut])
         journal.Journal.open(path, header, prepared.topology).close()
         opened.add(path.read_bytes().removeprefix(head))
-    assert opened == {b"", before_last, tail}
-    for rest in sorted(opened):
+    assert opened == {b"", end_lines[0], short}
+    for rest in (b"", before_last, tail):
         assert resumed_from(start + rest, run, tmp_path) == uninterrupted
 
 
@@ -268,7 +273,19 @@ def test_a_changed_value_in_a_journal_is_noticed_when_it_resumes(run, uninterrup
     lines = uninterrupted.splitlines(keepends=True)
     lines[5] = lines[5].replace(b'"waited_s":60.0', b'"waited_s":50.0')
     with pytest.raises(FogscaleError, match="differs from the journal"):
-        resumed_from(b"".join(lines[:10]), run, tmp_path)
+        resumed_from(rechained(b"".join(lines[:10])), run, tmp_path)
+
+
+@pytest.mark.parametrize("left", [b"", b"run: [", b"run: {}\n"], ids=["empty", "torn", "of no run"])
+def test_a_damaged_manifest_is_written_anew_when_the_run_goes_on(run, uninterrupted, tmp_path, left):
+    """A disk that was full once must not leave a run that nobody can replay."""
+    resumed_from(uninterrupted[:-50], run, tmp_path)
+    manifest = journal_path(run, tmp_path).with_name("run.yml")
+    whole = manifest.read_bytes()
+    manifest.write_bytes(left)
+    resumed_from(uninterrupted, run, tmp_path)
+    assert manifest.read_bytes() == whole
+    assert run_of(manifest.parent) == run
 
 
 # Refusals

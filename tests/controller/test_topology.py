@@ -207,7 +207,7 @@ def test_without_a_number_an_operator_starts_with_n_min():
 
 def test_pinned_operators_start_where_they_are_pinned():
     pins = {**PINS, "map": ("fog5", "fog3")}
-    assert start_placement(chain(), {}, pins) == placed("fog5", "fog3")
+    assert start_placement(chain(n_min=2, n_max=2), {}, pins) == placed("fog5", "fog3")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,9 @@ def test_pinned_operators_start_where_they_are_pinned():
         pytest.param({}, {"surce": ("fog1",)}, "did you mean source?", id="unknown pinned operator"),
         pytest.param({}, {"source": ("fog77",)}, "pins: unknown node 'fog77'", id="unknown node"),
         pytest.param({"map": 6}, PINS, "6 replicas of 'map' are outside 1..5", id="more than n_max"),
-        pytest.param({}, {**PINS, "map": ("services",)}, "services", id="pinned where no slot is left"),
+        pytest.param({}, dict.fromkeys(PINS, ("fog1",)), "has 1 slots", id="pinned where no slot is left"),
+        pytest.param({}, {**PINS, "map": ("fog1",)}, "set its n_min and n_max to 1", id="pinned, but scaled"),
+        pytest.param({"source": 2}, PINS, "pinned to 1 nodes, not 2", id="pinned, and started otherwise"),
         pytest.param({}, {"source": ("services", "fog1")}, "outside 1..1", id="pinned beyond n_max"),
         pytest.param({}, {**PINS, "map": ()}, "outside 1..5", id="pinned nowhere"),
     ],

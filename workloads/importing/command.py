@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
-from fogscale.console import Json, err, if_interrupted, out, spark_session
+from fogscale.console import Json, err, if_interrupted, out, print_json, spark_session
 from fogscale.errors import FogscaleError
 
 trace_app = typer.Typer(help="Traces of your own, from the public files of taxi trips and web requests.")
@@ -66,14 +66,14 @@ def _import(kind: str, files: list[Path], folder: Path, name: str | None, fresh:
         source = worldcup_source(files) if edition is None else taxi_source(files, edition)
         manifest = import_trace(spark, source, kind, target, fresh, _say)
     if as_json:
-        print(json.dumps({"trace": str(target), "report": str(target / "report.html"), **manifest}))
+        print_json({"trace": str(target), "report": str(target / "report.html"), **manifest})
     else:
         _show(manifest, target)
 
 
 def _say(stage: str) -> None:
     if err.is_terminal:
-        err.print(f"[dim]{stage}[/dim]", highlight=False)
+        err.print(stage, highlight=False, style="dim")
 
 
 def check_files(files: Sequence[Path]) -> None:
@@ -104,7 +104,7 @@ def default_name(path: Path) -> str:
 
 def _show(manifest: dict[str, Any], target: Path) -> None:
     rows = manifest["rows"]
-    out.print(f"[bold]{manifest['name']}[/bold]  {manifest['title']}", highlight=False)
+    out.print(Text.assemble((manifest["name"], "bold"), f"  {manifest['title']}"))
     table = Table(box=None, header_style="bold", show_header=False)
     table.add_column()
     table.add_column(justify="right")

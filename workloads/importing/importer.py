@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from workloads.importing.reasons import REASONS
 from workloads.importing.report import write_report
 from workloads.importing.sources import Source
@@ -44,7 +45,7 @@ def import_trace(
         say("counting records per second")
         pace = write_rate(folder)
         manifest = _manifest(source, kind, target.name, imported, kept, by_reason, pace)
-        (folder / MANIFEST).write_text(json.dumps(manifest, indent=2), encoding="utf-8")
+        write_whole(folder / MANIFEST, json.dumps(manifest, indent=2))
         say("writing the report")
         write_report(folder, manifest, pace, target)
     return manifest

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
+from fogscale.files import write_whole
 from workloads.importing.reasons import REASONS
 from workloads.importing.trace import MINUTE_S, Pace
 
@@ -38,7 +39,7 @@ def write_report(folder: Path, manifest: dict[str, Any], pace: Pace, target: Pat
         rate=_svg(draw_rate(folder, manifest)),
         seconds=_svg(draw_seconds(pace)) if manifest["notes"] else None,
     )
-    (folder / "report.html").write_text(page, encoding="utf-8")
+    write_whole(folder / "report.html", page)
 
 
 def quarantine_examples(folder: Path, manifest: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
+
+import numpy as np
 
 SECOND_US = 1_000_000
 MINUTE_S = 60
@@ -77,12 +78,10 @@ def _calendar(day: int, by_month: bool) -> Span:
     """The calendar month, or the day itself."""
     if not by_month:
         return Span(day * DAY_S, (day + 1) * DAY_S)
-    date = datetime.fromtimestamp(day * DAY_S, UTC)
-    following = (date.year + 1, 1) if date.month == 12 else (date.year, date.month + 1)
-    return Span(
-        int(datetime(date.year, date.month, 1, tzinfo=UTC).timestamp()),
-        int(datetime(*following, 1, tzinfo=UTC).timestamp()),
-    )
+    # NumPy's calendar has no last year: a trip of December 9999 is one that a wrong clock stamped.
+    month = np.datetime64(day, "D").astype("datetime64[M]")
+    first, following = (each.astype("datetime64[s]").astype(int) for each in (month, month + 1))
+    return Span(int(first), int(following))
 
 
 def rounded_vendors(cells: Iterable[Cell]) -> frozenset[str]:

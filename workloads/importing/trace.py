@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from glob import escape
@@ -37,6 +37,7 @@ MANIFEST = "trace.json"
 FORMAT = 1
 BATCH_ROWS = 1 << 17
 MINUTE_S = 60
+LONGEST_S = 200 * 366 * 86_400  # of a trace: longer, and a stamp is wrong
 MOST_STEPS = 366 * 86_400  # a year by the second, some 250 MB; a longer trace becomes coarser
 
 RATE = pa.schema([("second", pa.int64()), ("records", pa.int64())])
@@ -206,13 +207,30 @@ def _write(
 def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FogscaleError(
             f"{folder / MANIFEST} cannot be read ({error}): import the trace again"
         ) from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise FogscaleError(f"{folder} holds a trace of another version of fogscale: import it again")
     return manifest
+
+
+def _profile(manifest: Mapping[str, Any], rate: pa.Table) -> RateProfile:
+    """Its records per second; raises whatever comes of it where somebody has edited the files."""
+    span_s = manifest["span_s"]
+    seconds, records = rate["second"].to_numpy(), rate["records"].to_numpy()
+    if not isinstance(span_s, int) or isinstance(span_s, bool) or not 0 < span_s < LONGEST_S:
+        raise ValueError(f"a span of {span_s!r} s")
+    if len(seconds) == 0 or seconds.min() < 0 or seconds.max() >= span_s or records.min() < 0:
+        raise ValueError("rates that do not fit its span")
+    step_s = -(-span_s // MOST_STEPS)
+    counts = np.zeros(-(-span_s // step_s))
+    np.add.at(counts, seconds // step_s, records)
+    source = f"{manifest['title']}, imported from {', '.join(file['name'] for file in manifest['files'])}"
+    if counts.sum() != manifest["rows"]["kept"]:
+        raise ValueError("rates that do not add up to its rows")
+    return RateProfile(str(manifest["name"]), source, counts, float(step_s), manifest["start"])
 
 
 def trace_workload(path: str | Path) -> Workload:
@@ -223,13 +241,13 @@ def trace_workload(path: str | Path) -> Workload:
         rate = pq.read_table(folder / "rate.parquet")
     except (OSError, pa.ArrowException) as error:
         raise FogscaleError(f"{folder / 'rate.parquet'} cannot be read: import the trace again") from error
-    step_s = -(-manifest["span_s"] // MOST_STEPS)
-    steps = -(-manifest["span_s"] // step_s)
-    counts = np.zeros(steps)
-    np.add.at(counts, rate["second"].to_numpy() // step_s, rate["records"].to_numpy())
-    source = f"{manifest['title']}, imported from {', '.join(file['name'] for file in manifest['files'])}"
-    profile = RateProfile(manifest["name"], source, counts, float(step_s), manifest["start"])
-    # Chance is in the events already: each is sent once, none by a draw.
-    replay = replace(_REPLAY[manifest["kind"]], arrivals="even")
+    try:
+        profile = _profile(manifest, rate)
+        # Chance is in the events already: each is sent once, none by a draw.
+        replay = replace(_REPLAY[manifest["kind"]], arrivals="even")
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as error:
+        raise FogscaleError(
+            f"{folder} holds a damaged trace ({type(error).__name__}: {error}): import it again"
+        ) from error
     whole = Excerpt(str(folder), 1.0, 0.0, profile.total_records)
     return Workload(profile, replay, records=str(folder), excerpts=(whole,))

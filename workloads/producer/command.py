@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, cast
 
 import typer
 
-from fogscale.console import Json, err, if_interrupted, out, progress_bar
-from fogscale.errors import FogscaleError
+from fogscale.console import Json, err, if_interrupted, out, print_json, progress_bar
+from fogscale.errors import FogscaleError, Interrupted
 
 if TYPE_CHECKING:
     from workloads.producer.audit import Verdict
@@ -121,7 +121,7 @@ def audit(
     judged = [each for each in verdicts(reading, expected) if run in (None, each.run)]
     if as_json:
         rows = [audited(topic, verdict) for verdict in judged]
-        print(json.dumps({"runs": rows, "foreign": reading.foreign, "deleted": reading.deleted}))
+        print_json({"runs": rows, "foreign": reading.foreign, "deleted": reading.deleted})
     else:
         for verdict in judged:
             out.print(f"run {verdict.run}: {verdict.text}", highlight=False, soft_wrap=True)
@@ -247,12 +247,12 @@ def _hand_out(
         _write(report, file)
     _complain(verdicts)
     if report.interrupted:
-        raise FogscaleError(_where_it_stopped(report))
+        raise Interrupted(_where_it_stopped(report))
 
 
 def _print(report: Report, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(report.as_dict()))
+        print_json(report.as_dict())
     else:
         out.print(report.text, highlight=False, soft_wrap=True)
 

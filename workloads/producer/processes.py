@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fogscale.errors import FogscaleError
+from fogscale.errors import FogscaleError, Interrupted
 from workloads.producer.chunks import Task
 from workloads.producer.lateness import Lateness
 from workloads.producer.pacing import Pacer, Tally
@@ -119,7 +119,7 @@ def _follow(
         if any(worker.failure for worker in workers):
             return interrupted  # a run with a hole is of no use: the others end too
         if interrupts() > 1:
-            raise FogscaleError("interrupted twice: ended at once; what the broker got is not known")
+            raise Interrupted("interrupted twice: ended at once; what the broker got is not known")
         if interrupts() and not interrupted:
             interrupted = True
             _end_together(workers)
@@ -146,7 +146,7 @@ def _await(workers: list[_Worker], answer: type, seconds: float, interrupts: Cal
         if failed := next((worker for worker in workers if worker.failure), None):
             raise FogscaleError(failed.failure)
         if interrupts():
-            raise FogscaleError("interrupted before the first record was sent")
+            raise Interrupted("interrupted before the first record was sent")
         if time.monotonic() > deadline_s:
             raise FogscaleError(
                 f"process {missing[0].number} gave no answer within {seconds:.0f} s: try again"

@@ -23,7 +23,7 @@ class PowerLatency(Settings):
 
     law: Literal["power_latency"]  # chooses this law
     alpha_per_s: Positive  # α, what one replica processes
-    beta: Positive = 1.0  # β, how replicas add up; below 1, less and less
+    beta: Annotated[float, Field(gt=0, le=3)] = 1.0  # β, how replicas add up; below 1, less and less
     gamma_per_s_per_ms: NonNegative = 0.0  # γ, what each ms of the largest round trip takes away
 
     def latency_free_per_s(self, replicas: int, speed: float) -> float:

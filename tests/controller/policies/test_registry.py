@@ -6,7 +6,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from controller import policies
-from controller.policies import create, describe, names, parameter, policy_class, register
+from controller.policies import broken, create, describe, names, parameter, policy_class, register
 from fogscale.errors import FogscaleError
 
 GESSCALES_OWN = ("gesscale", "ideal", "mdl_nlunaware", "static", "thr_nlaware", "thr_nlunaware")
@@ -32,6 +32,7 @@ def registry(monkeypatch):
     """Whatever a test registers is forgotten afterwards."""
     names()
     monkeypatch.setattr(policies, "_REGISTERED", dict(policies._REGISTERED))
+    monkeypatch.setattr(policies, "_BROKEN", {})
     yield
     policies._discover.cache_clear()
 
@@ -65,20 +66,22 @@ def test_another_package_publishes_one(registry, tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "elsewhere_sleeper")
 
 
-def test_a_published_policy_that_cannot_be_imported_is_named(registry, monkeypatch):
-    entry = EntryPoint("broken", "no_such_module_anywhere", "fogscale.policies")
+def test_a_published_policy_that_cannot_be_imported_disables_itself_only(registry, monkeypatch):
+    entry = EntryPoint("missing", "no_such_module_anywhere", "fogscale.policies")
     monkeypatch.setattr(policies, "entry_points", lambda **_group: [entry])
     policies._discover.cache_clear()
-    with pytest.raises(FogscaleError, match="broken"):
-        names()
+    assert "static" in names()
+    assert "no_such_module_anywhere" in broken()["missing"]
 
 
-def test_a_dropped_file_that_cannot_be_imported_is_named(registry, tmp_path, monkeypatch):
-    (tmp_path / "halfdone.py").write_text("import no_such_module_anywhere\n", encoding="utf-8")
+@pytest.mark.parametrize("code", ["import no_such_module_anywhere", "raise SystemExit(3)", "def"])
+def test_a_dropped_file_that_cannot_be_imported_disables_itself_only(registry, tmp_path, monkeypatch, code):
+    (tmp_path / "halfdone.py").write_text(f"{code}\n", encoding="utf-8")
     monkeypatch.setattr(policies, "__path__", [*policies.__path__, str(tmp_path)])
     policies._discover.cache_clear()
-    with pytest.raises(FogscaleError, match="halfdone"):
-        names()
+    assert "static" in names()
+    with pytest.raises(FogscaleError, match=r"^policy 'halfdone' is broken: .* cannot be imported"):
+        create("halfdone")
 
 
 def test_two_of_one_name_are_refused(registry):

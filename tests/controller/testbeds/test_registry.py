@@ -8,7 +8,7 @@ from controller import testbeds
 from controller.experiment import Run, load, on_testbed, runs_of
 from controller.model import Capability
 from controller.run import prepare
-from controller.testbeds import Setup, TestbedSettings, describe, kind_of, names, register
+from controller.testbeds import Setup, TestbedSettings, broken, describe, kind_of, names, register
 from fogscale.errors import FogscaleError
 from fogscale.settings import validated
 from tests.support.runs import load_csv, run_values, simulated
@@ -35,6 +35,7 @@ def registry(monkeypatch):
     """What is registered here is forgotten afterwards."""
     names()
     monkeypatch.setattr(testbeds, "_REGISTERED", dict(testbeds._REGISTERED))
+    monkeypatch.setattr(testbeds, "_BROKEN", {})
     yield
     testbeds._discover.cache_clear()
 
@@ -99,12 +100,13 @@ def test_another_package_publishes_a_testbed_by_an_entry_point(registry, tmp_pat
     assert describe("elsewhere").summary == "On another planet."
 
 
-def test_a_testbed_that_cannot_be_imported_is_named(registry, tmp_path, monkeypatch):
-    installed(tmp_path, monkeypatch, "broken_testbed", "import no_such_package")
-    with pytest.raises(
-        FogscaleError, match=r"the testbed broken_testbed .* cannot be imported .*no_such_pack"
-    ):
-        names()
+@pytest.mark.parametrize("code", ["import no_such_package", "raise SystemExit('no_such_package')"])
+def test_a_testbed_that_cannot_be_imported_disables_itself_only(registry, tmp_path, monkeypatch, code):
+    installed(tmp_path, monkeypatch, "broken_testbed", code)
+    assert "simulated" in names()
+    assert "no_such_pack" in broken()["broken_testbed"]
+    with pytest.raises(FogscaleError, match=r"testbed 'broken_testbed' is broken: .* cannot be imported"):
+        kind_of("broken_testbed")
 
 
 def test_two_testbeds_of_one_name_are_refused(twice):

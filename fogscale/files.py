@@ -1,0 +1,72 @@
+"""Files at the border: written whole or not at all, read up to a size, and never waited for without end."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import select
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fogscale.errors import FogscaleError
+
+LARGEST_DOCUMENT_BYTES = 16 << 20
+"""Of a file that people write: experiments, settings, manifests. Traces and journals may be larger."""
+_PATIENCE_S = 10.0  # for whoever writes into a pipe to begin
+
+
+def write_whole(path: Path, content: str | bytes, advice: str = "choose another folder with --out") -> None:
+    """Under another name first, and on the disk before it gets its own: what has the name is whole."""
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to be kept whole
+            path.write_bytes(data)
+            return
+        try:
+            with unfinished.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise FogscaleError(f"cannot write {path}: {error.strerror}; {advice}") from error
+
+
+@contextmanager
+def alone(folder: Path, doing: str) -> Iterator[None]:
+    """While the block runs, no other fogscale does the same in this folder."""
+    try:
+        lock = (folder / f".{doing}.lock").open("a")
+    except OSError as error:
+        raise FogscaleError(
+            f"cannot write into {folder}: {error.strerror}; copy it to where you may"
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # let go when the process ends, however it does
+        except OSError as error:
+            raise FogscaleError(f"{folder} is in use by another fogscale ({doing}): wait for it") from error
+        yield
+
+
+def read_document(path: Path, most_bytes: int = LARGEST_DOCUMENT_BYTES) -> str:
+    """The text of a file that people write. Raises OSError and UnicodeDecodeError as reading does."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            waiting = select.poll()
+            waiting.register(descriptor, select.POLLIN)
+            if not waiting.poll(_PATIENCE_S * 1000):
+                raise FogscaleError(f"{path} is a pipe into which nobody writes: name a file")
+            os.set_blocking(descriptor, True)
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise FogscaleError(f"{path} is larger than {most_bytes >> 20} MiB: name another file")
+    return content.decode("utf-8")
