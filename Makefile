@@ -16,7 +16,7 @@ SETS ?= 200
 RECORDS ?= paper_figures/gesscale/measured
 comma := ,
 
-.PHONY: help setup experiment campaign faults compare figures sensitivity artifacts testbed-up testbed-down test test-together test-alone test-testbed lint format bench lock clean
+.PHONY: help setup experiment campaign faults compare figures sensitivity artifacts testbed-up testbed-down test test-together test-alone test-testbed fuzz lint format bench lock clean
 
 help: ## Print this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ test-alone: $(VENV)/.ready-dev # those that judge the clock
 
 test-testbed: $(VENV)/.ready-dev ## Build emulated nodes and test them for real (needs root)
 	@$(BIN)/python -m pytest -m "testbed or qemu" --durations=12 $(ARGS)
+
+fuzz: $(VENV)/.ready-dev ## Try 10,000 damaged files and answers, and 300 odd commands (minutes)
+	@$(BIN)/python -m tests.fuzz
 
 lint: $(VENV)/.ready-dev ## Check style and types
 	@$(BIN)/ruff check .

@@ -203,8 +203,8 @@ def _check_journals(lines: DataFrame, folder: str) -> list[str]:
 
 def _comparisons(files: list[str], folder: str) -> list[str]:
     """Where a folder of results has runs of its own, the comparisons below it are reported on their own."""
-    root = literal(folder)["path"].rstrip("/") + "/"
-    below = {file: local_path(file).removeprefix(local_path(root)) for file in files}
+    root = (folder if "://" in folder else str(Path(folder).absolute())).rstrip("/") + "/"
+    below = {file: local_path(file).removeprefix(root) for file in files}
     if not any(place.startswith("experiment=") for place in below.values()):
         return []
     compared = [file for file, place in below.items() if place.startswith(f"{COMPARISONS}/")]

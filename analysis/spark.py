@@ -209,8 +209,11 @@ def literal(folder: str | Path) -> dict[str, str]:
 
 
 def local_path(address: str) -> str:
-    """A file as Spark names it (file:///a%20b), as people do."""
-    return unquote(address.removeprefix("file://")) if address.startswith("file:") else address
+    """A file as Spark names it (file:/a%20b, file:///a%20b), as people do."""
+    if not address.startswith("file:/"):
+        return address
+    path = "/" + address.removeprefix("file:").lstrip("/")
+    return unquote(path) if Path(unquote(path)).exists() else path
 
 
 def is_local(master: str) -> bool:

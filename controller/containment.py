@@ -50,7 +50,9 @@ class Contained:
     def period_s(self) -> float:
         period_s = self._call("period_s", lambda: self.policy.period_s)
         if not _is_number(period_s) or not 0 < period_s < 1e9:
-            raise self._wrong(f"has a period_s of {period_s!r}: give the seconds until its next decision")
+            raise self._wrong(
+                f"has a period_s of {_short(period_s)}: give the seconds until its next decision"
+            )
         return float(period_s)
 
     def start(self, topology: Topology, rng: Generator) -> None:
@@ -134,7 +136,7 @@ def _problem_of_plan(plan: Any) -> _Problem:
     if not _is_text(plan.reason, LONGEST_REASON):
         return f"a reason that is {_kind(plan.reason)}: give a text of at most {LONGEST_REASON} characters"
     if isinstance(plan.standby, bool) or not isinstance(plan.standby, int) or plan.standby < 0:
-        return f"standby = {plan.standby!r}: give a number of instances"
+        return f"standby = {_short(plan.standby)}: give a number of instances"
     return (
         _problem_of_placement(plan.placement)
         or _problem_of_instances(plan.instances)
