@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from controller.testbeds.flink.faults.catalogue import CATALOGUE, Fault
-from fogscale.console import Json, Results, err, out
+from fogscale.console import Json, Results, err, out, print_json
 from fogscale.errors import FogscaleError, unknown
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def faults(
             tried.append(site.tried(fault))
             (folder / "faults.json").write_text(json.dumps([each.as_dict() for each in tried], indent=1))
     if as_json:
-        print(json.dumps([each.as_dict() for each in tried]))
+        print_json([each.as_dict() for each in tried])
     else:
         out.print(table(tried))
         out.print(f"recorded {folder}", highlight=False, soft_wrap=True)
