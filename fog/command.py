@@ -164,7 +164,7 @@ def _making(work: artifact_store.Work) -> Iterator[None]:
 def read_matrix(file: Path) -> dict[str, Any]:
     try:
         values = read_yaml(file)
-    except OSError as error:
+    except (OSError, FogscaleError) as error:
         raise FogscaleError(f"{file} cannot be read: {error}") from None
     if not isinstance(values, dict) or "fog_rtt_ms" not in values:
         raise FogscaleError(

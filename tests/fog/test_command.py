@@ -80,7 +80,7 @@ def test_a_failed_unit_is_shown_but_may_be_none_of_ours(capsys: pytest.CaptureFi
         ("a: [0]", "write 'fog_rtt_ms:'"),
         ("fog_rtt_ms: {}\nfog_rt_max_ms: 5", "did you mean fog_rtt_max_ms"),
         ("[", "cannot be read"),
-        ("fog_rtt_ms: {} # Gerät", "cannot be read: .*utf-8"),
+        ("fog_rtt_ms: {} # Gerät", "cannot be read: .*UTF-8"),
         ("fog_rtt_ms: {}\nfog_rtt_max_ms: far", "fog_rtt_max_ms is 'far': write a number of milliseconds"),
         ("fog_rtt_ms: {}\nfog_rtt_max_ms: yes", "fog_rtt_max_ms is 'True': write a number"),
     ],
