@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, Field
 from pyspark.sql import SparkSession
 
-from controller.experiment import Experiment, varied
+from controller.experiment import Experiment, MetricsSettings, varied
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
 from fogscale.files import write_whole
@@ -52,6 +52,7 @@ class Results:
     ceiling: Ceiling
     cells: pd.DataFrame  # every published value beside ours
     claims: list[JudgedClaim]
+    whole: pd.DataFrame | None = None  # metrics of the base with nothing left out, where some leave out
 
     @property
     def base(self) -> pd.DataFrame:
@@ -136,7 +137,9 @@ def _results(
     level = experiment.significance
     orders, ceiling = with_ceiling(judged_orders(base, published, level), base, published, level)
     claims = judged_claims(base, published, level)
-    return Results(metrics, series, decided(cases), orders, ceiling, cells(base, published), claims)
+    leaves_out = experiment.metrics != MetricsSettings()
+    whole = campaign.whole_metrics(BASE) if leaves_out else None
+    return Results(metrics, series, decided(cases), orders, ceiling, cells(base, published), claims, whole)
 
 
 def _write_tables(results: Results, folder: Path) -> Path:
@@ -146,6 +149,8 @@ def _write_tables(results: Results, folder: Path) -> Path:
     tables.mkdir()
     results.metrics.to_parquet(tables / "metrics.parquet")
     results.metrics.to_csv(tables / "metrics.csv", index=False)
+    if results.whole is not None:
+        results.whole.to_parquet(tables / "metrics_whole.parquet")
     results.series.to_parquet(tables / "series.parquet")
     results.decisions.to_parquet(tables / "decisions.parquet")
     results.orders.to_parquet(tables / "orders.parquet")

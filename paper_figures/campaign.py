@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 from analysis.campaign import run_campaign
 from analysis.demand import with_demand
 from analysis.metrics import flattened, metrics_by_run
+from analysis.schema import RUNS
 from controller.experiment import Experiment, Run, runs_of, scenarios_of, varied
 from fogscale.errors import FogscaleError
 from paper_figures.published import Variation
@@ -95,7 +96,15 @@ class Simulated:
 
     def metrics(self) -> pd.DataFrame:
         """One row per run, with the variation and the set it belongs to."""
-        frame = flattened(metrics_by_run(self.samples, self.runs).toPandas())
+        return self._metrics(self.runs)
+
+    def whole_metrics(self, variation: str) -> pd.DataFrame:
+        """The runs of a variation with nothing left out of any metric."""
+        runs = self.runs.where(F.get_json_object("variation", "$.variation") == variation)
+        return self._metrics(runs.withColumn("metrics", F.lit(None).cast(RUNS["metrics"].dataType)))
+
+    def _metrics(self, runs: DataFrame) -> pd.DataFrame:
+        frame = flattened(metrics_by_run(self.samples, runs).toPandas())
         about = pd.DataFrame.from_records([json.loads(variation) for variation in frame.pop("variation")])
         for place, name in enumerate(ABOUT):
             frame.insert(place, name, about[name])
@@ -111,8 +120,8 @@ class Simulated:
         named = with_demand(samples, runs).join(policies, on="run_id", how="inner")
         columns = (
             "scenario", "policy", "time_s", "duration_s", "offered_records", "processed_records",
-            "lag_records", "offered_rate_per_s", "demand", "supply", "standby", "reconfigurations",
-            "response_mean_ms",
+            "lag_records", "offered_rate_per_s", "demand", "supply", "job_supply", "standby",
+            "reconfigurations", "response_mean_ms",
         )  # fmt: skip
         frame = named.select(*columns).toPandas()
         return frame.sort_values(["scenario", "policy", "time_s"], ignore_index=True)

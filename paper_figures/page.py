@@ -133,8 +133,9 @@ def claims_table(results: Results, published: Published) -> pd.DataFrame:
         {
             "Claim": claim.text,
             "Where": claim.where,
-            "Published (%)": judged.published,
-            "Ours (%)": judged.ours,
+            "Published": judged.published,
+            "Ours": judged.ours,
+            "Unit": judged.unit,
             "95 % from": judged.low,
             "to": judged.high,
             "p (Holm)": judged.p,
@@ -143,7 +144,7 @@ def claims_table(results: Results, published: Published) -> pd.DataFrame:
         for claim, judged in zip(published.claims, results.claims, strict=True)
     ]
     return pd.DataFrame(rows).astype(
-        {"Published (%)": float, "Ours (%)": float, "95 % from": float, "to": float, "p (Holm)": float}
+        {"Published": float, "Ours": float, "95 % from": float, "to": float, "p (Holm)": float}
     )
 
 

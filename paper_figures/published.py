@@ -33,22 +33,56 @@ class Change(Settings):
     against: Policy
 
 
+class Limit(Settings):
+    """What one policy has of a metric, against one limit, in the metric's own unit."""
+
+    metric: Metric
+    of: Policy
+    above: float | None = None
+    below: float | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Limit:
+        if (self.above is None) == (self.below is None):
+            raise ValueError("give exactly one of above and below")
+        return self
+
+    @property
+    def value(self) -> float:
+        value = self.above if self.above is not None else self.below
+        assert value is not None  # validated above
+        return value
+
+    @property
+    def sign(self) -> int:
+        return 1 if self.above is not None else -1
+
+
 class Claim(Settings):
     """A sentence of the paper that can be recomputed. Exactly one of the computations is given."""
 
     text: str
     where: str = ""
     scenario: Scenario | None = None  # None: over all scenarios together
-    published: float | None = None  # %; None: the paper gives only the direction
+    published: float | None = None  # %, of a limit in its unit; None: the paper gives only the direction
     note: str = ""
     relative_reduction: Change | None = None
     relative_increase: Change | None = None
+    limit: Limit | None = None
 
     @model_validator(mode="after")
     def _one_computation(self) -> Claim:
-        if (self.relative_reduction is None) == (self.relative_increase is None):
-            raise ValueError("give exactly one of relative_reduction and relative_increase")
+        if (
+            sum(each is not None for each in (self.relative_reduction, self.relative_increase, self.limit))
+            != 1
+        ):
+            raise ValueError("give exactly one of relative_reduction, relative_increase and limit")
         return self
+
+    @property
+    def about(self) -> tuple[Policy, ...]:
+        """The policies that it compares."""
+        return (self.limit.of,) if self.limit else (self.change.of, self.change.against)
 
     @property
     def change(self) -> Change:
@@ -159,7 +193,7 @@ class Published(Settings):
         for claim in self.claims:
             if claim.scenario is not None and claim.scenario not in self.tables:
                 raise ValueError(f"claim '{claim.text}': {unknown('scenario', claim.scenario, self.tables)}")
-            for policy in (claim.change.of, claim.change.against):
+            for policy in claim.about:
                 if policy not in self.policies:
                     raise ValueError(f"claim '{claim.text}': {unknown('policy', policy, self.policies)}")
         known = [variation.name for variation in self.variations if variation.policies is None]

@@ -1,4 +1,7 @@
-"""Downtime: how long an operator had no running replica; of a run, how long any of its operators had none."""
+"""Downtime: how long an operator had no running replica; of a run, how long any of its operators had none.
+
+What a run leaves out after reconfigurations counts here: downtime is nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -13,4 +16,4 @@ def downtime(held: DataFrame) -> DataFrame:
 
 
 def columns() -> list[Column]:
-    return [percent_of_time(F.col("is_stopped")).alias("downtime_timeshare")]
+    return [percent_of_time(F.col("is_stopped"), since="begins_to_count_s").alias("downtime_timeshare")]

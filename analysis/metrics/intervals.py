@@ -13,7 +13,7 @@ def intervals(samples: DataFrame) -> DataFrame:
     steady_s is how long ago the last reconfiguration began; null where there was none yet.
 
     counts_from_s is from when on a state counts in means: not while the run begins or a reconfiguration is
-    young, where the run says so.
+    young, where the run says so. begins_to_count_s leaves out the first of these only.
 
     done_s is when everything offered had been processed, not before the workload's end; where that never
     happened it is the time of the last sample, and finished is false. What ran before the first sample is
@@ -33,6 +33,7 @@ def intervals(samples: DataFrame) -> DataFrame:
         "*",
         begin_s.alias("begin_s"),
         F.greatest(begin_s, "skip_first_s", young_until_s).alias("counts_from_s"),
+        F.greatest(begin_s, "skip_first_s").alias("begins_to_count_s"),
         F.lead("time_s").over(order).alias("end_s"),
         F.lead("offered_records").over(order).alias("next_offered"),
         F.lag("response_mean_ms").over(order).alias("last_response_mean_ms"),
@@ -44,21 +45,22 @@ def intervals(samples: DataFrame) -> DataFrame:
 
 def mean_over_time(value: Column) -> Column:
     """Of what holds within the workload's span, without what the run leaves out."""
-    return F.sum(value * _counted_s()) / _counted_span_s()
+    return F.sum(value * counted_s()) / _counted_span_s()
 
 
-def percent_of_time(is_so: Column) -> Column:
+def percent_of_time(is_so: Column, since: str = "counts_from_s") -> Column:
     """The share of the same span; null where it is never known."""
-    return 100 * F.sum(is_so.cast("int") * _counted_s()) / _counted_span_s()
+    return 100 * F.sum(is_so.cast("int") * counted_s(since)) / _counted_span_s(since)
 
 
-def _counted_s() -> Column:
+def counted_s(since: str = "counts_from_s") -> Column:
+    """How long each state holds within that span."""
     end_s = F.least(F.coalesce("end_s", "duration_s"), "duration_s")
-    return F.greatest(end_s - F.col("counts_from_s"), F.lit(0.0))
+    return F.greatest(end_s - F.col(since), F.lit(0.0))
 
 
-def _counted_span_s() -> Column:
-    span_s = F.first("duration_s") - F.sum(seconds_until("duration_s") - _counted_s())
+def _counted_span_s(since: str = "counts_from_s") -> Column:
+    span_s = F.first("duration_s") - F.sum(seconds_until("duration_s") - counted_s(since))
     return F.when(span_s > 0, span_s)
 
 

@@ -59,6 +59,13 @@ LABELS: Mapping[str, Label] = {
     "response_p50_ms": Label("Response time, P50", "ms", 1, "What half of all records stayed within"),
     "response_p95_ms": Label("Response time, P95", "ms", 1, "What 95 % of all records stayed within"),
     "response_p99_ms": Label("Response time, P99", "ms", 1, "What 99 % of all records stayed within"),
+    "monitored_mean_ms": Label("Response time over time", "ms", 1, "Time mean of the mean response time"),
+    "monitored_p50_ms": Label(
+        "Response time over time, P50", "ms", 1, "What the mean response time was within for half of the time"
+    ),
+    "monitored_p95_ms": Label(
+        "Response time over time, P95", "ms", 1, "What it was within for 95 % of the time"
+    ),
     "downtime_timeshare": Label("Down", "% of time", 2, "Share of time in which an operator had no replica"),
     "late_records": Label("Late records", "1000", 2, "Records that missed their deadline", scale=1e-3),
     "violation_timeshare": Label("Objective missed", "% of time", 2, "Share of time in which it was missed"),

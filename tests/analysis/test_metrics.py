@@ -183,10 +183,15 @@ def test_an_initial_span_and_what_follows_reconfigurations_may_be_left_out(runs_
     skips = {"metrics": (20.0, 30.0)}
     whole, part = (metrics_by_run(samples_table(rows), runs_table(change)).first() for change in ({}, skips))
     assert (whole.timeshare_u, whole.timeshare_o, whole.downtime_timeshare) == pytest.approx((20, 40, 20))
-    assert (part.timeshare_u, part.timeshare_o, part.downtime_timeshare) == pytest.approx((0, 60, 0))
+    assert (part.timeshare_u, part.timeshare_o) == pytest.approx((0, 60))
+    assert part.downtime_timeshare == pytest.approx(25)  # 20 of the 80 s after the first 20
     assert part.cost == whole.cost  # sums leave out nothing
     # 300 records from 20 to 40 s, 450 from 70 to 100 s.
     assert part.response_mean_ms == pytest.approx((10 * 300 + 40 * 450) / 750)
+    # A monitor shows 10 ms for 20 s and 40 ms for 30 s.
+    assert part.monitored_mean_ms == pytest.approx((10 * 20 + 40 * 30) / 50)
+    assert (part.monitored_p50_ms, part.monitored_p95_ms) == (40.0, 40.0)
+    assert (whole.monitored_p50_ms, whole.monitored_p95_ms) == (40.0, 500.0)  # 40, 20 and 40 s
 
 
 def test_quantiles_of_a_run_weigh_every_record_the_same(runs_table, samples_table):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import paper_figures.gesscale
 from fogscale.errors import FogscaleError
 from paper_figures.claims import from_published_table, judged_claims
-from paper_figures.published import Claim, load, paper_folder, papers
+from paper_figures.published import Claim, Published, load, paper_folder, papers
 
 GESSCALE = Path(paper_figures.gesscale.__file__).parent
 
@@ -94,3 +95,35 @@ def test_what_is_wrong_with_published_yml_is_said_in_one_line(tmp_path, text, me
     with pytest.raises(FogscaleError, match=message) as caught:
         load(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def limited(**limit):
+    return Claim(text="claim", published=12.0, limit={"metric": "cost", "of": "a"} | limit)
+
+
+@pytest.mark.parametrize(
+    ("limit", "costs", "state"),
+    [
+        ({"above": 10}, [12.1, 11.9, 12.0, 12.2, 11.8], "holds"),
+        ({"above": 10}, [14.1, 13.9, 14.0, 14.2, 13.8], "in direction only"),
+        ({"below": 10}, [12.1, 11.9, 12.0, 12.2, 11.8], "does not hold"),
+        ({"above": 11.9}, [12.5, 11.5, 12.0, 12.4, 11.6], "does not hold"),
+        ({"below": 12.5}, [12.0, 12.0, 12.0, 12.0, 12.0], "holds"),
+    ],
+    ids=["beyond it", "of another size", "on the other side", "within chance", "always the same"],
+)
+def test_a_mean_is_judged_against_a_limit(limit, costs, state):
+    runs = pd.DataFrame({"scenario": "", "policy": "a", "seed": range(5), "cost": costs})
+    published = Published(
+        title="t", reference="r", labels={"a": "A"}, metrics=("cost",),
+        tables={"": {"a": {"cost": 12.0}}}, claims=(limited(**limit),),
+    )  # fmt: skip
+    [judged] = judged_claims(runs, published)
+    assert judged.state == state
+    assert judged.unit == "replica-min"
+
+
+@pytest.mark.parametrize("limit", [{}, {"above": 1, "below": 2}])
+def test_a_limit_is_one_limit(limit):
+    with pytest.raises(ValueError, match="exactly one of above and below"):
+        limited(**limit)

@@ -110,6 +110,10 @@ class Engine:
     def time_s(self) -> float:
         return self.step * self.step_s
 
+    def core_shares(self) -> Mapping[str, float]:
+        """By node, the part of a core that each replica on it gets now; empty where cores are not shared."""
+        return self._site.core_shares(self.running)
+
     def set_environment(self, topology: Topology, speeds: Mapping[str, float]) -> None:
         """The nodes and the network as they are now."""
         self._site = Site(topology, speeds, self.simulation)

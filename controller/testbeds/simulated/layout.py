@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -42,7 +43,10 @@ class Site:
         self._topology, self._speeds, self._simulation = topology, speeds, simulation
 
     def laid_out(self, operators: tuple[Operator, ...], dag: Dag, placement: Placement) -> Layout:
-        replicas = [self._replicas(operator, tuple(placement[operator.name])) for operator in operators]
+        shares = self.core_shares(placement)
+        replicas = [
+            self._replicas(operator, tuple(placement[operator.name]), shares) for operator in operators
+        ]
         capacity_per_s = np.array([each.capacity_per_s for each in replicas])
         limits_per_s, slowest = _bottlenecks(dag, capacity_per_s)
         hops_s = [
@@ -51,23 +55,37 @@ class Site:
         ]
         return Layout(replicas, capacity_per_s, limits_per_s, slowest, hops_s)
 
-    def capacity_of(self, operator: Operator, nodes: Nodes) -> tuple[float, float]:
+    def core_shares(self, placement: Placement) -> dict[str, float]:
+        """By node, the part of a core that each replica on it gets; those not named: a whole one."""
+        if not self._simulation.shared_cores:
+            return {}
+        cores = {node.name: node.cores for node in self._topology.nodes}
+        crowd = Counter(node for nodes in placement.values() for node in nodes)
+        return {node: min(1.0, cores.get(node, 1.0) / replicas) for node, replicas in crowd.items()}
+
+    def capacity_of(
+        self, operator: Operator, nodes: Nodes, shares: Mapping[str, float] | None = None
+    ) -> tuple[float, float]:
         """Mechanism 1: records/s on these nodes, and what it would be without the network."""
         if not nodes:
             return 0.0, 0.0
         law = self._simulation.capacity[operator.name]
-        speed = sum(self._speeds.get(node, 1.0) for node in nodes) / len(nodes)
+        core_shares = shares or {}
+        speeds = [self._speeds.get(node, 1.0) * core_shares.get(node, 1.0) for node in nodes]
+        speed = sum(speeds) / len(nodes)
         latency_free_per_s = law.latency_free_per_s(len(nodes), speed)
         rtt_ms = largest_rtt_ms(self._topology, nodes)
         return law.capacity_per_s(len(nodes), speed, rtt_ms), latency_free_per_s
 
-    def _replicas(self, operator: Operator, nodes: Nodes) -> Replicas:
+    def _replicas(self, operator: Operator, nodes: Nodes, shares: Mapping[str, float]) -> Replicas:
         simulation = self._simulation
-        capacity_per_s, latency_free_per_s = self.capacity_of(operator, nodes)
+        capacity_per_s, latency_free_per_s = self.capacity_of(operator, nodes, shares)
         station = None
         if capacity_per_s > 0:
-            scvs = (scv_of(each, operator.name) for each in (simulation.arrival_scv, simulation.service_scv))
-            station = Station.of(capacity_per_s, len(nodes), *scvs)
+            arrival_scv = scv_of(simulation.arrival_scv, operator.name)
+            service_scv = scv_of(simulation.service_scv, operator.name)
+            queue_each = simulation.waiting_lines == "each"
+            station = Station.of(capacity_per_s, len(nodes), arrival_scv, service_scv, queue_each)
         lost_per_s = latency_free_per_s - capacity_per_s
         cpu_base_per_s = capacity_per_s + simulation.cpu_idle_in_latency_ratio * lost_per_s
         return Replicas(nodes, capacity_per_s, cpu_base_per_s, station)

@@ -313,9 +313,13 @@ _IDLE = NodeMetrics(cpu_ratio=0.0)
 
 
 def node_metrics(
-    slots: Mapping[str, int], operators: Mapping[str, OperatorMetrics]
+    slots: Mapping[str, int],
+    operators: Mapping[str, OperatorMetrics],
+    cores: Mapping[str, float],
+    core_shares: Mapping[str, float],
 ) -> dict[str, NodeMetrics]:
-    """A node's CPU and memory are shared by its slots; an empty slot uses none."""
+    """A node's CPU and memory are shared by its slots; an empty slot uses none. Where replicas share cores,
+    what they use of them counts."""
     used: dict[str, tuple[float, float | None]] = {}
     for metrics in operators.values():
         for instance in metrics.instances:
@@ -326,5 +330,8 @@ def node_metrics(
     seen = dict.fromkeys(slots, _IDLE)
     for name, (cpu, memory) in used.items():
         shared = max(1, slots.get(name, 1))
-        seen[name] = NodeMetrics(cpu / shared, None if memory is None else memory / shared)
+        cpu_ratio = cpu / shared
+        if core_shares:
+            cpu_ratio = min(1.0, cpu * core_shares.get(name, 1.0) / cores.get(name, 1.0))
+        seen[name] = NodeMetrics(cpu_ratio, None if memory is None else memory / shared)
     return seen

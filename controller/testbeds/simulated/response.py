@@ -36,13 +36,23 @@ class Station(NamedTuple):
     service_variance_s2: float
 
     @classmethod
-    def of(cls, capacity_per_s: float, replicas: int, arrival_scv: float, service_scv: float) -> Station:
+    def of(
+        cls,
+        capacity_per_s: float,
+        replicas: int,
+        arrival_scv: float,
+        service_scv: float,
+        queue_each: bool = False,
+    ) -> Station:
+        """With a queue of its own, a replica is a station of one server; who waits there gets no help from
+        one that is idle."""
         service_s = replicas / capacity_per_s
+        servers = 1 if queue_each else replicas
         return cls(
             capacity_per_s,
             service_s,
-            sqrt(2 * (replicas + 1)) - 1,
-            service_s / replicas * (arrival_scv + service_scv) / 2,
+            sqrt(2 * (servers + 1)) - 1,
+            service_s / servers * (arrival_scv + service_scv) / 2,
             service_scv * service_s**2,
         )
 

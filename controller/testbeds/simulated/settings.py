@@ -144,6 +144,10 @@ class Simulation(TestbedSettings):
     # arrivals, exponential service times; more: bursts; 0: all alike.
     arrival_scv: Variability = 1.0
     service_scv: Variability = 1.0  # as arrival_scv, of the time that a record takes
+    # Whether any replica takes the next record (one), or each has its own, by key (each).
+    waiting_lines: Literal["one", "each"] = "one"
+    # Replicas beyond the cores of their node share them: all on it are slower by as much.
+    shared_cores: bool = False
     metric_window_s: PositiveSeconds = 60.0  # over how long measured rates are means
     sample_interval_s: PositiveSeconds = 10.0  # how often the truth is recorded
     step_s: PositiveSeconds = 1.0  # of the simulated clock

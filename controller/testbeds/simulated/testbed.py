@@ -22,6 +22,7 @@ from controller.model import (
     Capability,
     Instance,
     InstanceMetrics,
+    NodeMetrics,
     Observation,
     OperatorMetrics,
     Outcome,
@@ -188,7 +189,7 @@ class SimulatedTestbed:
             placement=self._placement_now(),
             requested=self._requested_nodes,
             operators=seen.operators,
-            nodes={} if seen.time_s is None else node_metrics(self._slots, seen.operators),
+            nodes={} if seen.time_s is None else self._node_metrics(seen.operators),
             measured_s=seen.time_s,
             lag_records=seen.lag_records,
             response_time_ms=seen.response_time_ms,
@@ -197,6 +198,10 @@ class SimulatedTestbed:
             changing=self._busy() if self._one_by_one else None,
             requested_instances=self._requested,
         )
+
+    def _node_metrics(self, operators: Mapping[str, OperatorMetrics]) -> dict[str, NodeMetrics]:
+        cores = {node.name: node.cores for node in self._topology.nodes}
+        return node_metrics(self._slots, operators, cores, self._engine.core_shares())
 
     def _measured(self) -> _Seen:
         engine, noise = self._engine, self._simulation.noise

@@ -154,3 +154,12 @@ def test_during_a_stop_the_rest_of_it_is_waited_for():
     job = simulated(constant(50, 200), map_nodes=["fog1"], **SMOOTH)
     job.apply(Plan(placed("fog2")))
     assert sampled_at(job, 30).response_p50_ms == pytest.approx(90_000 + 1500 / 100 * 1000, rel=0.001)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_replicas_with_a_line_of_their_own_are_m_m_1_queues(load):
+    """Four replicas of 25/s each: a record is there for 1 / (25 − 25 ρ), whatever the others do."""
+    station = Station.of(100, 4, 1, 1, queue_each=True)
+    [mean_s], _ = sojourns([station], np.array([[100 * load]], dtype=float))
+    assert mean_s[0] == pytest.approx(1 / (25 - 25 * load))
+    assert mean_s[0] > sojourn(100 * load, 100, 4, 1, 1).mean_s

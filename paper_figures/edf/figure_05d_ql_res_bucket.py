@@ -1,0 +1,22 @@
+"""Figure 5d: Q-learning with the token bucket.
+
+Weights (.4, .4, .2). The first seed: the mean response time of the job, and replicas of all operators,
+over twelve hours.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from paper_figures.edf.panels import draw_run, run_of
+
+
+def load(tables: Path) -> pd.DataFrame:
+    return run_of(tables, "ql_res_bucket")
+
+
+def draw(run: pd.DataFrame) -> Figure:
+    return draw_run(run)
