@@ -36,7 +36,16 @@ from controller.replay import differences
 from controller.run import carry_out, decided_by, execute, prepare
 from controller.testbeds.flink.faults.command import faults
 from fog.command import testbed_app
-from fogscale.console import Json, Results, interrupted, out, print_json, progress_bar, spark_session
+from fogscale.console import (
+    Json,
+    Results,
+    has_printed_json,
+    interrupted,
+    out,
+    print_json,
+    progress_bar,
+    spark_session,
+)
 from fogscale.errors import FogscaleError, Interrupted, warn
 from fogscale.files import alone
 from paper_figures.command import calibrate, figures, sensitivity
@@ -109,7 +118,7 @@ def _fail(message: str, code: int = 2) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     line = " ".join(message.split())
     try:
-        if "--json" in sys.argv:
+        if "--json" in sys.argv and not has_printed_json():  # one document: a report comes before the error
             print_json({"error": line, "exit_code": code})
         sys.stdout.flush()
     except OSError:

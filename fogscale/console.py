@@ -39,8 +39,16 @@ def interrupted(_signal: int, _frame: FrameType | None) -> None:
     raise Interrupted(f"interrupted; {_then[-1]}")
 
 
+_documents: list[int] = []  # one for each that was printed
+
+
+def has_printed_json() -> bool:
+    return bool(_documents)
+
+
 def print_json(document: Any) -> None:
     """One document, as every JSON parser takes it: what is no finite number is null."""
+    _documents.append(1)
     print(json.dumps(_finite(document), allow_nan=False, default=str))
 
 

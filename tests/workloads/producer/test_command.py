@@ -114,7 +114,7 @@ def test_an_interrupt_reports_what_was_sent_and_how_to_go_on(broker, topic, tmp_
             _, complaint = running.communicate(timeout=300)
         finally:
             running.kill()
-    assert running.returncode == 2
+    assert running.returncode == 130
     assert complaint.count("\n") == 1
     report = json.loads(report_file.read_text())
     assert report["interrupted"]
