@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 from analysis.schema import RUNS, SAMPLES, check
 
 _FACTS = ("sla_response_s", "sla_grace_s", "kind_shares")
-_SKIPPED = ("skip_first_s", "skip_after_reconfiguration_s")
+_PARAMETERS = ("period_s", "skip_first_s", "skip_after_reconfiguration_s")
 _WHOLE = ""  # the name of the input of a journal that does not tell inputs apart
 
 
@@ -25,7 +25,7 @@ def with_demand(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) -> 
     is_whole_job whether by_operator names all of them. The facts of the run that metrics need come along.
     """
     facts = check(runs, RUNS, "table runs").select(
-        "run_id", "duration_s", "operator", *_FACTS, *_skipped(), _is_known().alias("is_whole_job"),
+        "run_id", "duration_s", "operator", *_FACTS, *_parameters(), _is_known().alias("is_whole_job"),
         _operators().alias("facts"),
     )  # fmt: skip
     inputs = F.map_keys(F.element_at("facts", 1)["records_per_input"])
@@ -38,7 +38,7 @@ def with_demand(samples: DataFrame, runs: DataFrame, window_s: float = 60.0) -> 
     known = rated.join(late, on="run_id", how="inner").withColumn("by_operator", _by_operator())
     measured = F.element_at(F.filter("by_operator", lambda each: each["operator"] == F.col("operator")), 1)
     return known.withColumn("measured", measured).select(
-        *SAMPLES.names, "duration_s", *_FACTS, *_SKIPPED,
+        *SAMPLES.names, "duration_s", *_FACTS, *_PARAMETERS,
         "measured.offered_rate_per_s", "measured.demand", "measured.supply",
         "by_operator", "job_supply", "is_stopped", "is_whole_job",
     )  # fmt: skip
@@ -60,8 +60,8 @@ def _operators() -> Column:
     return F.when(_is_known(), F.col("operators")).otherwise(F.array(measured))
 
 
-def _skipped() -> list[Column]:
-    return [F.coalesce(F.col(f"metrics.{name}"), F.lit(0.0)).alias(name) for name in _SKIPPED]
+def _parameters() -> list[Column]:
+    return [F.coalesce(F.col(f"metrics.{name}"), F.lit(0.0)).alias(name) for name in _PARAMETERS]
 
 
 def _with_counters(samples: DataFrame) -> DataFrame:
@@ -84,9 +84,13 @@ def _with_counters(samples: DataFrame) -> DataFrame:
 
 
 def _by_operator() -> Column:
+    # In a period of its own, nothing is asked for after the workload's end.
+    is_over = (F.col("period_s") > 0) & (F.col("time_s") >= F.col("duration_s"))
+
     def of(each: Column, place: Column) -> Column:
         rate_per_s = _offered_to(each["records_per_input"])
-        demand = replicas_for(rate_per_s, each["capacity_per_s"], each["n_min"], each["n_max"])
+        needed = replicas_for(rate_per_s, each["capacity_per_s"], each["n_min"], each["n_max"])
+        demand = F.when(is_over, 0).otherwise(needed)
         return F.struct(
             each["name"].alias("operator"),
             rate_per_s.alias("offered_rate_per_s"),

@@ -85,9 +85,12 @@ class PolicySettings(Settings):
 
 
 class MetricsSettings(Settings):
-    """What means over time or over records, such as time shares and response times, leave out. Sums and
-    counts, such as cost, leave out nothing."""
+    """Over which time metrics are taken. And what means over time or over records, such as time shares and
+    response times, leave out; sums and counts, such as cost, leave out nothing."""
 
+    # Of means over time and of excess time, from the run's begin; 0: the span of the workload. Where it is
+    # longer, nothing is demanded after the workload's end, and nothing is supplied once all is processed.
+    period_s: Seconds = 0.0
     skip_first_s: Seconds = 0.0  # the run's first seconds
     skip_after_reconfiguration_s: Seconds = 0.0  # and so long from the begin of each reconfiguration
 

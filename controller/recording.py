@@ -38,8 +38,10 @@ class OperatorFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricParameters:
-    """What metrics that are means over time or over records leave out; sums and counts leave out nothing."""
+    """Over which time metrics are taken, and what those that are means over time or over records leave out;
+    sums and counts leave out nothing."""
 
+    period_s: float = 0.0  # 0: the span of the workload; in a longer one, nothing is demanded after its end
     skip_first_s: float = 0.0  # of the run
     skip_after_reconfiguration_s: float = 0.0  # from when each begins
 

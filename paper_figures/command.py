@@ -33,8 +33,10 @@ def figures(
     chosen = paper or [folder.name for folder in papers()]
     with spark_session(f"simulating {', '.join(chosen)} …") as spark:
         from paper_figures.build import build
+        from paper_figures.front_page import write_front_page
 
         summaries = {name: build(name, results, spark, seeds, fresh) for name in chosen}
+    front = write_front_page(results / "figures")
     if as_json:
         print_json({name: summary.model_dump() for name, summary in summaries.items()})
         return
@@ -56,6 +58,7 @@ def figures(
         for claim in summary.claims:
             out.print(f"  {claim.state:<18}{claim.text}; ours: {_measured(claim)}", highlight=False)
         out.print(f"page: {summary.page}", highlight=False, soft_wrap=True)
+    out.print(f"all papers: {front}", highlight=False, soft_wrap=True)
 
 
 def _measured(claim: JudgedClaim) -> str:

@@ -49,7 +49,8 @@ def write_page(
     written(claims, "claims", "Claims of the text, published and ours", "", folder)
     robust = variations_table(results.metrics, published, experiment.significance)
     parameters = parameters_table(experiment, source)
-    doubts = explained(published, experiment, results.metrics, results.orders, results.span_s)
+    span_s = experiment.metrics.period_s or results.span_s
+    doubts = explained(published, experiment, results.metrics, results.orders, span_s)
     page = rendered(
         "page.html.j2",
         published=published,

@@ -171,6 +171,7 @@ class Published(Settings):
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
     tables: dict[Scenario, Table]  # `table` alone where the experiment has no scenarios
     table_caption: str = ""
+    not_reproduced: str = ""  # in one sentence that an outsider understands
     runs_per_value: Annotated[int, Field(ge=1)] = 1  # of which a published value is the mean
     test: Test = "paired"  # of two policies; another one only where the paper itself used it
     claims: tuple[Claim, ...] = ()

@@ -1,4 +1,5 @@
-"""Excess computation time: how long the backlog lasted after the workload's end, as a share of its span T."""
+"""Excess computation time: how long the backlog lasted after the workload's end, as a share of the
+span T over which metrics are taken."""
 
 from __future__ import annotations
 
@@ -14,6 +15,6 @@ def columns() -> list[Column]:
     """excess_time is a lower bound where finished is false: the backlog outlived the samples."""
     excess_s = F.greatest(F.first("done_s") - F.first("duration_s"), F.lit(0.0))
     return [
-        (excess_s / F.first("duration_s")).alias("excess_time"),
+        (excess_s / F.first("span_s")).alias("excess_time"),
         F.first("finished").alias("finished"),
     ]

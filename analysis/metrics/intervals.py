@@ -8,9 +8,12 @@ from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code 
 
 def intervals(samples: DataFrame) -> DataFrame:
     """Adds begin_s, end_s and next_offered (null for the last sample of a run), last_response_mean_ms and
-    last_steady_s (null for the first), steady_s, counts_from_s, done_s and finished.
+    last_steady_s (null for the first), steady_s, span_s, counts_from_s, counts_until_s, done_s and finished.
 
     steady_s is how long ago the last reconfiguration began; null where there was none yet.
+
+    span_s is over which time means are taken: the workload's, or a period of its own. counts_until_s is its
+    end, or where everything was processed before: then nothing is demanded, and nothing supplied.
 
     counts_from_s is from when on a state counts in means: not while the run begins or a reconfiguration is
     young, where the run says so. begins_to_count_s leaves out the first of these only.
@@ -29,6 +32,9 @@ def intervals(samples: DataFrame) -> DataFrame:
     begin_s = F.when(F.row_number().over(order) == 1, F.lit(0.0)).otherwise(F.col("time_s"))
     skip_s = F.col("skip_after_reconfiguration_s")
     young_until_s = F.when(skip_s > 0, changed_s + skip_s)  # null, which greatest() ignores, before any
+    has_period = F.col("period_s") > 0
+    done_s = F.coalesce(all_done_s, F.max("time_s").over(run))
+    span_s = F.when(has_period, F.col("period_s")).otherwise(F.col("duration_s"))
     return changed.withColumn("steady_s", F.col("time_s") - changed_s).select(
         "*",
         begin_s.alias("begin_s"),
@@ -38,13 +44,15 @@ def intervals(samples: DataFrame) -> DataFrame:
         F.lead("offered_records").over(order).alias("next_offered"),
         F.lag("response_mean_ms").over(order).alias("last_response_mean_ms"),
         F.lag("steady_s").over(order).alias("last_steady_s"),
-        F.coalesce(all_done_s, F.max("time_s").over(run)).alias("done_s"),
+        span_s.alias("span_s"),
+        F.when(has_period, F.least(span_s, done_s)).otherwise(span_s).alias("counts_until_s"),
+        done_s.alias("done_s"),
         all_done_s.isNotNull().alias("finished"),
     )
 
 
 def mean_over_time(value: Column) -> Column:
-    """Of what holds within the workload's span, without what the run leaves out."""
+    """Of what holds within the span, without what the run leaves out."""
     return F.sum(value * counted_s()) / _counted_span_s()
 
 
@@ -55,12 +63,12 @@ def percent_of_time(is_so: Column, since: str = "counts_from_s") -> Column:
 
 def counted_s(since: str = "counts_from_s") -> Column:
     """How long each state holds within that span."""
-    end_s = F.least(F.coalesce("end_s", "duration_s"), "duration_s")
+    end_s = F.least(F.coalesce("end_s", "counts_until_s"), "counts_until_s")
     return F.greatest(end_s - F.col(since), F.lit(0.0))
 
 
 def _counted_span_s(since: str = "counts_from_s") -> Column:
-    span_s = F.first("duration_s") - F.sum(seconds_until("duration_s") - counted_s(since))
+    span_s = F.first("span_s") - F.sum(seconds_until("counts_until_s") - counted_s(since))
     return F.when(span_s > 0, span_s)
 
 

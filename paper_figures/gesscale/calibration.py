@@ -1,7 +1,7 @@
 """How the capacity of the scaled operator follows from published facts, whatever law it obeys.
 
-Nobody published what a replica can do. But all rows of Table III agree on the mean of the ideal number of
-replicas (cost = T·(ideal + accuracy_O − accuracy_U) + the excess period), and the offered load is known: so
+Nobody published what a replica can do. But Table III tells over which period it was measured, and all of its
+rows agree on the mean of the ideal number of replicas (measuring_period.py); the offered load is known: so
 whatever shape a law has, its scale is the one at which the ideal autoscaler of Figure 6 has that mean.
 The latency loss L is the share of the latency-free capacity of all replicas that the largest delay costs.
 """
@@ -9,6 +9,7 @@ The latency loss L is the share of the latency-free capacity of all replicas tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,32 +23,38 @@ from controller.testbeds.simulated.capacity import (
     UniversalScalability,
 )
 from controller.testbeds.simulated.settings import simulation_of
+from paper_figures.gesscale.measuring_period import period_of
+from paper_figures.published import load as load_published
 from workloads import catalog
 from workloads.replay import offered_rate_per_s
 
-MEAN_IDEAL = 3.07  # replicas
-SHARE_OF_LARGEST_LOSS = 0.5  # the latency loss assumed, of the largest with which Figure 6 is possible
+MEAN_IDEAL = 3.048  # replicas while there is load; measuring_period.py
+LATENCY_LOSS = 0.185  # assumed
 KNEE = (1.0, 2.0, 3.0, 4.0, 4.5, 5.0)  # of the law `table`: full gains up to four replicas, then half
 
 IDEAL = "calibration.mean_ideal"
-LOSS = "calibration.share_of_largest_loss"
-POINT = {IDEAL: MEAN_IDEAL, LOSS: SHARE_OF_LARGEST_LOSS}  # what experiment.yml was worked out from
+LOSS = "calibration.latency_loss"
+POINT = {IDEAL: MEAN_IDEAL, LOSS: LATENCY_LOSS}  # what experiment.yml was worked out from
 
 Ladder = Sequence[float]
 """Something of 1, 2, … replicas."""
 
 
 def calibrated(experiment: Experiment, drawn: Mapping[str, float], law: str = "power_latency") -> Experiment:
-    """The experiment with the capacity worked out anew from its beta and the drawn parameters."""
+    """The experiment with the measuring period worked out anew, and with the capacity from its beta and the
+    drawn parameters."""
+    measured = period_of(load_published(Path(__file__).parent).table)
     beta = _beta_of(experiment)
     rates_per_s, delays_ms = offered_by_minute(experiment), delays_by_replica_ms(experiment)
     mean_ideal = drawn.get(IDEAL, POINT[IDEAL])
-    largest = largest_loss(law, beta, delays_ms, rates_per_s, mean_ideal)
-    loss = largest * drawn.get(LOSS, POINT[LOSS])
+    loss = drawn.get(LOSS, POINT[LOSS])
     capacity = dict(simulation_of(experiment.testbed).capacity)
     capacity["map"] = capacity_law(law, beta, loss, delays_ms, rates_per_s, mean_ideal)
-    simulation = simulation_of(experiment.testbed).model_copy(update={"capacity": capacity})
-    return experiment.model_copy(update={"testbed": simulation})
+    simulation = simulation_of(experiment.testbed).model_copy(
+        update={"capacity": capacity, "sample_interval_s": measured.interval_s}
+    )
+    metrics = experiment.metrics.model_copy(update={"period_s": 60.0 * round(measured.minutes)})
+    return experiment.model_copy(update={"testbed": simulation, "metrics": metrics})
 
 
 def capacity_law(
@@ -127,24 +134,6 @@ def mean_demand(capacity_per_s: NDArray[np.float64], rates_per_s: NDArray[np.flo
     suffices = capacity_per_s[None, :] >= rates_per_s[:, None]
     first = np.where(suffices.any(axis=1), suffices.argmax(axis=1) + 1, len(capacity_per_s))
     return float(first.mean())
-
-
-def largest_loss(
-    law: str,
-    beta: float,
-    delays_ms: Ladder,
-    rates_per_s: NDArray[np.float64],
-    mean_ideal: float = MEAN_IDEAL,
-) -> float:
-    """The largest latency loss with which all replicas still serve the peak, as they do in Figure 6."""
-    shape = shape_of(law, beta)
-    low, high = 0.0, 0.95
-    while high - low > 1e-5:
-        middle = (low + high) / 2
-        slowed = with_latency(law, shape, delays_ms, middle)
-        serves = scale_of(slowed, rates_per_s, mean_ideal) * slowed[-1] >= rates_per_s.max()
-        low, high = (middle, high) if serves else (low, middle)
-    return low
 
 
 def offered_by_minute(experiment: Experiment) -> NDArray[np.float64]:

@@ -25,17 +25,17 @@ pytestmark = pytest.mark.spark
 HELD = (
     "run_id string, sequence long, time_s double, duration_s double, demand int, supply int, "
     "offered_records long, processed_records long, lag_records long, reconfigurations int, "
-    "response_mean_ms double, skip_first_s double, skip_after_reconfiguration_s double"
+    "response_mean_ms double, period_s double, skip_first_s double, skip_after_reconfiguration_s double"
 )
 
 
 ADDED = (
     "begin_s", "end_s", "next_offered", "last_response_mean_ms", "change_s", "steady_s", "last_steady_s",
-    "counts_from_s", "done_s", "finished",
+    "counts_from_s", "span_s", "counts_until_s", "done_s", "finished",
 )  # fmt: skip
 
 
-def held_by_hand(spark):
+def held_by_hand(spark, period_s=0.0):
     """T = 100 s. Demand 2 throughout; supply 2 until 40 s, none until 60 s, then 3, done at 110 s."""
     rows = [
         ("r", 0, 0.0, 100.0, 2, 2, 0, 0, 0, 0),
@@ -44,7 +44,7 @@ def held_by_hand(spark):
         ("r", 3, 100.0, 100.0, 2, 3, 1500, 1400, 100, 1),
         ("r", 4, 110.0, 100.0, 1, 3, 1500, 1500, 0, 1),
     ]
-    return intervals(spark.createDataFrame([(*row, None, 0.0, 0.0) for row in rows], HELD))
+    return intervals(spark.createDataFrame([(*row, None, period_s, 0.0, 0.0) for row in rows], HELD))
 
 
 def test_elasticity_by_hand(spark):
@@ -54,6 +54,23 @@ def test_elasticity_by_hand(spark):
         "run_id string, accuracy_u double, accuracy_o double, timeshare_u double, timeshare_o double",
     )
     assert_df_equality(elasticity(held_by_hand(spark)), expected, ignore_nullable=True)
+
+
+@pytest.mark.parametrize(
+    ("period_s", "accuracy_o", "timeshare_o"),
+    [
+        # From 60 s on one too many; what runs from T to the end of the backlog at 110 s is held, too.
+        pytest.param(200.0, 0.25, 25.0, id="longer than the run: nothing counts once all is processed"),
+        pytest.param(105.0, 45 / 105, 4500 / 105, id="over before the backlog is"),
+    ],
+)
+def test_a_period_of_its_own_is_what_means_are_taken_over(spark, period_s, accuracy_o, timeshare_o):
+    [found] = elasticity(held_by_hand(spark, period_s)).collect()
+    assert found.accuracy_o == pytest.approx(accuracy_o)
+    assert found.timeshare_o == pytest.approx(timeshare_o)
+    assert found.accuracy_u == pytest.approx(40 / period_s)
+    [late] = excess(held_by_hand(spark, period_s)).collect()
+    assert late.excess_time == pytest.approx(10 / period_s)
 
 
 def test_all_metrics_of_a_journal_by_hand(spark, tmp_path, journal_lines, write_journal):
@@ -81,7 +98,7 @@ def test_a_backlog_that_outlives_the_samples_is_flagged(spark):
 
 def test_of_samples_at_one_instant_the_last_holds(spark):
     rows = [
-        ("r", place, 50.0 * (place > 0), 100.0, 1, supply, 0, 0, 0, 0, None, 0.0, 0.0)
+        ("r", place, 50.0 * (place > 0), 100.0, 1, supply, 0, 0, 0, 0, None, 0.0, 0.0, 0.0)
         for place, supply in enumerate((1, 5, 2))
     ]
     row = elasticity(intervals(spark.createDataFrame(rows, HELD))).collect()[0]
@@ -180,7 +197,7 @@ def test_an_initial_span_and_what_follows_reconfigurations_may_be_left_out(runs_
         sample(60.0, 900, 600, 3, 1) | {"response_mean_ms": 40.0},
         sample(100.0, 1500, 1500, 3, 1),
     ]
-    skips = {"metrics": (20.0, 30.0)}
+    skips = {"metrics": (0.0, 20.0, 30.0)}
     whole, part = (metrics_by_run(samples_table(rows), runs_table(change)).first() for change in ({}, skips))
     assert (whole.timeshare_u, whole.timeshare_o, whole.downtime_timeshare) == pytest.approx((20, 40, 20))
     assert (part.timeshare_u, part.timeshare_o) == pytest.approx((0, 60))

@@ -25,7 +25,7 @@ FACTS = {
     "kind_shares": {"slow": 0.25}, "variation": {},
     "operators": [{"name": "map", "capacity_per_s": [10.0, 20.0], "n_min": 1, "n_max": None,
                    "records_per_input": {"source": 0.5, "clock": 0.0}}],
-    "metrics": {"skip_first_s": 30.0, "skip_after_reconfiguration_s": 60.0},
+    "metrics": {"period_s": 120.0, "skip_first_s": 30.0, "skip_after_reconfiguration_s": 60.0},
 }  # fmt: skip
 
 

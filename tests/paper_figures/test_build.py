@@ -15,6 +15,7 @@ from fogscale.errors import FogscaleError
 from paper_figures.build import build
 from paper_figures.campaign import BASE
 from paper_figures.doubts import explained, unexplained
+from paper_figures.front_page import write_front_page
 from paper_figures.orders import judged_orders
 from paper_figures.published import Doubt, Variation, paper_folder
 from paper_figures.sensitivity import (
@@ -83,6 +84,20 @@ def test_the_page_shows_everything_and_every_link_leads_somewhere(built):
     )
     assert "sensitivity_agreement.png" in page
     assert "Figure 6" in page
+
+
+@pytest.mark.spark
+def test_the_front_page_has_every_paper_that_was_built(built, tmp_path):
+    folder = tmp_path / "figures"
+    (folder / "gesscale").mkdir(parents=True)
+    for name in ("summary.json", "index.html"):
+        (folder / "gesscale" / name).write_text((built / name).read_text())
+    page = write_front_page(folder).read_text()
+    assert all((folder / link).exists() for link in re.findall(r'href="([^"#]+)"', page))
+    states = [claim["state"] for claim in json.loads((built / "summary.json").read_text())["claims"]]
+    for state in set(states):
+        assert page.count(f">{state}</span>") == states.count(state)
+    assert "ekf" in page.split("Not built here:")[1]
 
 
 @pytest.mark.spark
