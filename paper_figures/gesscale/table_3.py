@@ -32,9 +32,9 @@ def load(tables: Path) -> pd.DataFrame:
     for policy in published.policies:
         runs = base[base["policy"] == policy]
         said = {SYMBOLS[metric]: f"{published.table[policy][metric]:g}" for metric in published.metrics}
-        ours = {SYMBOLS[metric]: ours(metric, runs[metric]) for metric in published.metrics}
+        found = {SYMBOLS[metric]: ours(metric, runs[metric]) for metric in published.metrics}
         rows.append({"Algorithm": published.label(policy), "": "published"} | said)
-        rows.append({"Algorithm": published.label(policy), "": "ours"} | ours)
+        rows.append({"Algorithm": published.label(policy), "": "ours"} | found)
     return pd.DataFrame(rows)
 
 
