@@ -16,7 +16,7 @@ SETS ?= 200
 RECORDS ?= paper_figures/gesscale/measured
 comma := ,
 
-.PHONY: help setup experiment campaign faults compare figures sensitivity artifacts testbed-up testbed-down test test-together test-alone test-testbed fuzz lint format bench lock clean
+.PHONY: help setup experiment campaign faults compare figures sensitivity calibrate validate artifacts testbed-up testbed-down test test-together test-alone test-testbed fuzz lint format bench lock clean
 
 help: ## Print this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,9 +46,9 @@ $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/.made
 
 setup: $(VENV)/.ready-dev ## Install everything, tools for developers included
 
-experiment: $(if $(filter local pi,$(TESTBED)),$(VENV)/.ready-testbed,$(VENV)/.ready) ## Run one experiment and write its report (POLICY=, WORKLOAD=, SEED=, TESTBED=local|pi, SPAN=)
+experiment: $(if $(filter local pi,$(TESTBED)),$(VENV)/.ready-testbed,$(VENV)/.ready) ## Run one experiment and write its report (POLICY=, WORKLOAD=, SEED=, TESTBED=local|pi, SPAN=, PROFILE=)
 	@[ -n "$(POLICY)" ] || { echo "name a policy: make experiment POLICY=gesscale; '$(BIN)/fogscale policies' lists them" >&2; exit 2; }
-	@$(BIN)/fogscale run --policy "$(POLICY)" --seed "$(SEED)" $(if $(TESTBED),--testbed "$(TESTBED)") $(if $(SPAN),--span "$(SPAN)") $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(FRESH),--fresh) --out "$(RESULTS)" --analyze
+	@$(BIN)/fogscale run --policy "$(POLICY)" --seed "$(SEED)" $(if $(TESTBED),--testbed "$(TESTBED)") $(if $(SPAN),--span "$(SPAN)") $(if $(PROFILE),--profile "$(PROFILE)") $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(FRESH),--fresh) --out "$(RESULTS)" --analyze
 
 campaign: $(VENV)/.ready-testbed ## Run and record all of an experiment on a real testbed; goes on where it stopped (TESTBED=, POLICIES=, SCENARIO=, SEEDS=, SPAN=, RECORDS=)
 	@$(BIN)/fogscale campaign --testbed "$(or $(TESTBED),local)" $(foreach p,$(subst $(comma), ,$(POLICIES)),--policy "$(p)") $(if $(SCENARIO),--scenario "$(SCENARIO)") $(if $(SEEDS),$(foreach s,$(shell seq 1 $(SEEDS)),--seed $(s))) $(if $(SPAN),--span "$(SPAN)") --out "$(RESULTS)" --records "$(RECORDS)"
@@ -65,6 +65,12 @@ figures: $(VENV)/.ready ## Regenerate the tables and figures of a paper, publish
 
 sensitivity: $(VENV)/.ready ## Repeat a paper's ranking over all plausible parameters (PAPER=, minutes)
 	@$(BIN)/fogscale sensitivity $(if $(PAPER),--paper "$(PAPER)") --sets "$(SETS)" --out "$(RESULTS)"
+
+calibrate: $(VENV)/.ready-testbed ## Measure a real testbed and write its profile (TESTBED=local|pi, SET=cost-us=20,2000, REPLICAS=, RTT=)
+	@$(BIN)/fogscale calibrate --testbed "$(or $(TESTBED),local)" $(if $(SET),--set "$(SET)") $(if $(REPLICAS),--replicas "$(REPLICAS)") $(if $(RTT),--rtt "$(RTT)") $(if $(FRESH),--fresh) --out "$(RESULTS)"
+
+validate: $(VENV)/.ready ## Simulate recorded real runs again and show real beside simulated (RUNS=folder, PROFILE=)
+	@$(BIN)/fogscale validate $(RUNS) $(if $(PROFILE),--profile "$(PROFILE)") --out "$(RESULTS)"
 
 artifacts: $(VENV)/.ready-testbed ## Collect what the local testbed needs into the cache (once; minutes)
 	@$(BIN)/fogscale testbed artifacts

@@ -201,8 +201,8 @@ def _write_manifest(path: Path, prepared: Prepared) -> None:
     manifest = {
         "run": prepared.run.model_dump(mode="json"),
         "duration_s": prepared.duration_s,
-        "versions": {name: _version(name) for name in ("fogscale", "numpy", "scipy")},
-        "commit": _commit(),
+        "versions": {name: installed(name) for name in ("fogscale", "numpy", "scipy")},
+        "commit": commit(),
     }
     write_whole(path, yaml.dump(manifest, Dumper=_YamlDumper, sort_keys=False))
 
@@ -217,7 +217,7 @@ def _is_whole(manifest: Path, run: Run) -> bool:
 
 
 @cache
-def _version(package: str) -> str | None:
+def installed(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
@@ -225,7 +225,7 @@ def _version(package: str) -> str | None:
 
 
 @cache
-def _commit() -> str | None:
+def commit() -> str | None:
     here = Path(__file__).parent
     try:
         return check_output(["git", "-C", str(here), "rev-parse", "HEAD"], stderr=DEVNULL, text=True).strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -108,8 +108,12 @@ def network(
     built = manifests.read(state_folder(testbed), testbed)
     wanted = read_matrix(file)
     built.matrix(wanted["fog_rtt_ms"], wanted.get("fog_rtt_max_ms", built.rtt_max_ms))
-    variables = {**_as_built(testbed), **wanted}
-    _report(run("playbooks/network.yml", testbed, variables, _tell), "changed", testbed, as_json)
+    _report(change_network(testbed, wanted), "changed", testbed, as_json)
+
+
+def change_network(testbed: str, wanted: Mapping[str, Any]) -> Played:
+    """`wanted`: fog_rtt_ms, and fog_rtt_max_ms where it differs."""
+    return run("playbooks/network.yml", testbed, {**_as_built(testbed), **wanted}, _tell)
 
 
 @testbed_app.command()
@@ -189,7 +193,11 @@ def _as_built(testbed: str) -> dict[str, Any]:
     built = manifests.find(state_folder(testbed))
     if built is None:
         return {}
-    nodes = {"fog_nodes": built.fog_nodes} if built.emulated else {}
+    nodes: dict[str, Any] = {}
+    if built.emulated:
+        nodes["fog_nodes"] = built.fog_nodes
+        cpus = next((each.cpus for each in built.nodes if each.group == "fog"), None)
+        nodes |= {"fog_cpus": cpus} if cpus else {}
     return {**nodes, "fog_rtt_ms": built.rows_ms, "fog_rtt_max_ms": built.rtt_max_ms}
 
 

@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from analysis.validation_command import validate
 from controller import experiment as experiments
 from controller import policies as policy_registry
 from controller import testbeds as testbed_registry
@@ -159,10 +160,17 @@ def _whole(testbed: str | None, file: Path | None, policies: Sequence[str]) -> e
 
 
 def _on(
-    testbed: str | None, file: Path | None, policies: Sequence[str], scenario: str | None, span: str | None
+    testbed: str | None,
+    file: Path | None,
+    policies: Sequence[str],
+    scenario: str | None,
+    span: str | None,
+    profile: Path | None = None,
 ) -> experiments.Experiment:
     """The experiment on the testbed that is wanted; those that an inventory builds have experiments of their
     own."""
+    if profile is not None:
+        return _as_measured(profile, testbed, file, scenario, span)
     is_built = testbed in testbed_registry.built()
     experiment = experiments.scenario_of(_whole(testbed, file, policies), scenario)
     if is_built and not testbed_registry.has_to_be_built(experiment.testbed):
@@ -201,6 +209,23 @@ class Failures:
         """Once the others are done."""
         if self.found:
             raise FogscaleError(f"{len(self.found)} of {self.runs} runs failed; the first: {self.found[0]}")
+
+
+def _as_measured(
+    file: Path, testbed: str | None, experiment_file: Path | None, scenario: str | None, span: str | None
+) -> experiments.Experiment:
+    """The experiment that was measured (or a file), simulated as the profile says; on a real testbed, with
+    the profile's rates."""
+    from controller.calibration.profile import load_profile, simulated, with_ladder
+
+    profile = load_profile(file)
+    built = testbed if testbed in testbed_registry.built() else profile.experiment.partition(".")[0]
+    real = _on(built if built in testbed_registry.built() else None, experiment_file, (), scenario, span)
+    if testbed in testbed_registry.built():
+        return with_ladder(real, profile)
+    if testbed not in (None, "simulated"):
+        raise FogscaleError(f"--profile: it tells how to simulate, not how '{testbed}' works: leave one out")
+    return simulated(real, profile)
 
 
 @app.command("policies")
@@ -263,6 +288,10 @@ def run(
         str | None,
         typer.Option(help="How much of the load a real testbed runs, e.g. 48h; default: as written."),
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="A measured testbed (fogscale calibrate): simulate it, or take its rates."),
+    ] = None,
     warm_start: Annotated[
         Path | None, typer.Option(help="What a policy has learned before: the learned.json of a run.")
     ] = None,
@@ -274,7 +303,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an experiment; a run that was interrupted goes on where it stopped."""
-    experiment = _on(testbed, file, policy or [], scenario, span)
+    experiment = _on(testbed, file, policy or [], scenario, span, profile)
     runs = experiments.runs_of(experiment, policy or None, seed or None, workload)
     if warm_start is not None:
         runs = [each.model_copy(update={"learned": read_learned(warm_start, each.policy)}) for each in runs]
@@ -464,7 +493,7 @@ def replay_run(
 
 
 # The commands of the other packages, below those above in the help.
-for command in (figures, sensitivity, calibrate, control, faults, produce, audit):
+for command in (figures, sensitivity, calibrate, validate, control, faults, produce, audit):
     app.command()(command)
 
 

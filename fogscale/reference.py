@@ -24,7 +24,7 @@ from controller.experiment import (
     WorkloadSettings,
 )
 from controller.testbeds.flink.settings import FlinkSettings
-from controller.testbeds.simulated.capacity import Linear, PowerLatency, Table, UniversalScalability
+from controller.testbeds.simulated.capacity import InFlight, Linear, PowerLatency, Table, UniversalScalability
 from controller.testbeds.simulated.faults import (
     FailedSavepoint,
     LostMetrics,
@@ -32,7 +32,14 @@ from controller.testbeds.simulated.faults import (
     SlowNetwork,
     Straggler,
 )
-from controller.testbeds.simulated.settings import Kind, Memory, Noise, Reconfiguration, Simulation
+from controller.testbeds.simulated.settings import (
+    Checkpoints,
+    Kind,
+    Memory,
+    Noise,
+    Reconfiguration,
+    Simulation,
+)
 from controller.topology import NodeSettings, OperatorSettings, RttSettings, TopologySettings
 from fogscale.settings import Settings
 
@@ -48,8 +55,9 @@ MODELS: dict[str, tuple[type[Settings], ...]] = {
     "scenarios.*": (Scenario,),
     "parameters": (Parameter,),
     "testbed, kind simulated": (Simulation,),
-    "testbed.capacity.*": (PowerLatency, Linear, UniversalScalability, Table),
+    "testbed.capacity.*": (PowerLatency, Linear, UniversalScalability, Table, InFlight),
     "testbed.reconfiguration": (Reconfiguration,),
+    "testbed.checkpoints": (Checkpoints,),
     "testbed.noise": (Noise,),
     "testbed.memory.*": (Memory,),
     "testbed.kinds.*": (Kind,),

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from fogscale.console import Json, Results, out, print_json, spark_session
+from fogscale.errors import FogscaleError
 
 if TYPE_CHECKING:
     from paper_figures.claims import JudgedClaim
@@ -97,13 +98,58 @@ def sensitivity(
 
 def calibrate(
     paper: Annotated[
-        str, typer.Argument(help="A paper's name, or a folder with experiment.yml and calibration.py.")
-    ],
-    law: Annotated[str | None, typer.Option(help="Another capacity law, scaled to the same facts.")] = None,
-    write_to: Annotated[Path | None, typer.Option("--write", help="Write it as an experiment file.")] = None,
+        str | None,
+        typer.Argument(help="A paper's name, or a folder with experiment.yml and calibration.py."),
+    ] = None,
+    law: Annotated[
+        str | None, typer.Option(help="Paper: another capacity law, scaled to the same facts.")
+    ] = None,
+    testbed: Annotated[str | None, typer.Option(help="A real testbed to measure: local or pi.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--experiment", help="Whose job and nodes; default: the testbed's own.")
+    ] = None,
+    job_settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE,…", help="Of the job; each combination is measured."),
+    ] = None,
+    replicas: Annotated[str, typer.Option(help="How many to measure with.")] = "1,2,3,4,5",
+    rtts_ms: Annotated[
+        str, typer.Option("--rtt", help="Round trips between all nodes, in ms.")
+    ] = "5,100,300",
+    restarts: Annotated[int, typer.Option(min=0, help="How many rescales to measure.")] = 4,
+    records: Annotated[
+        int, typer.Option(min=1000, help="Of the backlog; more are sent if need be.")
+    ] = 60_000,
+    warm: Annotated[float, typer.Option(min=1, help="Seconds to get warm, at least.")] = 15.0,
+    measure: Annotated[float, typer.Option(min=5, help="Seconds to count records for.")] = 30.0,
+    results: Results = Path("results"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure everything again; earlier rows are set aside.")
+    ] = False,
+    write_to: Annotated[
+        Path | None,
+        typer.Option("--write", help="The experiment file, or the profile; default: beside the rows."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Work a paper's free parameters out from its facts anew; show what the experiment states beside it."""
+    """Measure a real testbed and write its profile; or work a paper's free parameters out from its facts."""
+    if (paper is None) == (testbed is None):
+        raise FogscaleError(
+            "name a paper, or a testbed with --testbed: e.g. fogscale calibrate --testbed local"
+        )
+    if paper is not None:
+        _calibrate_paper(paper, law, write_to, as_json)
+        return
+    from controller.calibration.command import Request, calibrate_testbed, grid_of
+
+    grid = grid_of(replicas, rtts_ms, restarts, records, warm, measure)
+    calibrate_testbed(
+        Request(str(testbed), file, tuple(job_settings or ()), grid, results, fresh, write_to), as_json
+    )
+
+
+def _calibrate_paper(paper: str, law: str | None, write_to: Path | None, as_json: bool) -> None:
+    """What the experiment states, beside what follows from the paper's facts."""
     from paper_figures.calibrate import calibrate as worked_out
     from paper_figures.calibrate import write
 

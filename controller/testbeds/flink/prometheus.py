@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -24,6 +24,11 @@ class Series:
     @property
     def last_s(self) -> float:
         return self.times_s[-1]
+
+    def until(self, time_s: float) -> Series:
+        """What was scraped by then; at least the first sample."""
+        kept = max(1, sum(each <= time_s for each in self.times_s))
+        return replace(self, times_s=self.times_s[:kept], values=self.values[:kept])
 
     def rate_per_s(self, since_s: float, least_s: float) -> float | None:
         """What a counter gained per second from its first sample after a time on to its last. None until two

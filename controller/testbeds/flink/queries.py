@@ -5,6 +5,7 @@ from __future__ import annotations
 
 RECORDS_IN = "flink_taskmanager_job_task_numRecordsIn"
 RECORDS_OUT = "flink_taskmanager_job_task_numRecordsOut"
+BYTES_OUT = "flink_taskmanager_job_task_numBytesOut"
 BACK_PRESSURED_MS = "flink_taskmanager_job_task_accumulateBackPressuredTimeMs"
 IDLE_MS = "flink_taskmanager_job_task_accumulateIdleTimeMs"
 OFFSET = "flink_taskmanager_job_task_operator_KafkaSourceReader_topic_partition_currentOffset"
@@ -32,6 +33,11 @@ def job_samples(job_id: str, window_s: float) -> str:
     """Counters and gauges of a job's tasks."""
     names = (RECORDS_IN, RECORDS_OUT, BACK_PRESSURED_MS, IDLE_MS, OFFSET, SOURCE_DELAY_MS, PENDING)
     return f"{_any(*names, job_id=job_id)}[{window_s:g}s]"
+
+
+def sent_samples(job_id: str, window_s: float) -> str:
+    """What tasks send to others, in records and bytes."""
+    return f"{_any(RECORDS_OUT, BYTES_OUT, job_id=job_id)}[{window_s:g}s]"
 
 
 def latency_samples(job_id: str, window_s: float) -> str:

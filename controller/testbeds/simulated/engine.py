@@ -97,6 +97,9 @@ class Engine:
         self._spans_ahead = 0  # 0: something has changed since the last stretch was worked out
         self._serves_from = np.zeros(size)  # in steps, fractions allowed: when a stop of the operator ends
         self._all_serve_from = 0.0
+        self._slow_steps = simulation.reconfiguration.catch_up_s / self.step_s  # after a stop
+        self._warm_from = np.zeros(size)  # in steps: when an operator that stopped is as fast as ever
+        self._stops: deque[tuple[int, float]] = deque()  # first and last step of stops, the latest last
         self._sampled_step = -1
         self._sample_due = True
 
@@ -135,7 +138,10 @@ class Engine:
         for i, operator in enumerate(self.operators):
             if operator.name in names:
                 self._serves_from[i] = max(self._serves_from[i], until_s / self.step_s)
+                if self._slow_steps > 0:
+                    self._warm_from[i] = self._serves_from[i] + self._slow_steps
         self._all_serve_from = float(self._serves_from.max())
+        self._stops.append((self.step, until_s / self.step_s))
         self._sample_due = True
         self._spans_ahead = 0
 
@@ -212,19 +218,26 @@ class Engine:
     def _next_edge(self, end: int) -> int:
         """Where something changes by itself: stops end, some within a step, and so does the workload."""
         end = min(end, self.last_arrival_step if self.step < self.last_arrival_step else self.last_step)
-        if self._all_serve_from <= self.step:
-            return end
-        for serves_from in self._serves_from.tolist():
-            if serves_from > self.step:
-                whole = floor(serves_from)
+        edges = () if self._all_serve_from <= self.step else self._serves_from.tolist()
+        if self._slow_steps > 0:
+            edges = (*edges, *self._warm_from.tolist())
+        for edge in edges:
+            if edge > self.step:
+                whole = floor(edge)
                 end = min(end, whole if whole > self.step else self.step + 1)
         return end
 
     def _capacity_now(self) -> Floats:
-        """Per step: nothing while stopped, a part in the step in which a stop ends."""
-        if self._all_serve_from <= self.step:
+        """Per step: nothing while stopped, a part in the step in which a stop ends, and less than usual while
+        a job that stopped gets warm."""
+        is_slow = self._slow_steps > 0 and bool((self._warm_from > self.step).any())
+        if self._all_serve_from <= self.step and not is_slow:
             return self._capacity_per_step
         served_share = np.clip(self.step + 1 - self._serves_from, 0.0, 1.0)
+        if is_slow:
+            warm_share = np.clip(self.step + 1 - self._warm_from, 0.0, 1.0)
+            slow_share = np.maximum(served_share - warm_share, 0.0)
+            served_share -= slow_share * (1 - self.simulation.reconfiguration.catch_up_ratio)
         now: Floats = self._capacity_per_step * served_share
         return now
 
@@ -452,6 +465,8 @@ class Engine:
             waits = np.zeros_like(backlog)
             for row, entry in enumerate(self.dag.entries):
                 waits[entry] = backlog[entry] / max(self.layout.limits_per_s[row], _NOTHING)
+        if self._slow_steps > 0:
+            waits = self._longer_while_slow(start, waits)
         if self._all_serve_from > start:
             steps = np.arange(start, start + backlog.shape[1])
             stopped_s = np.maximum(self._serves_from[:, None] - steps, 0.0) * self.step_s
@@ -460,6 +475,24 @@ class Engine:
             else:
                 waits += stopped_s
         return waits
+
+    def _longer_while_slow(self, start: int, waits_s: Floats) -> Floats:
+        """Waits at the usual rate, made longer: what is served while the job gets warm takes 1/ratio."""
+        ratio = self.simulation.reconfiguration.catch_up_ratio
+        steps = np.arange(start, start + waits_s.shape[1])
+        begins = np.maximum(self._serves_from[:, None], steps)
+        slow_s = np.maximum(self._warm_from[:, None] - begins, 0.0) * self.step_s
+        if self.simulation.buffering == "back_pressure":
+            slow_s = np.broadcast_to(slow_s.max(axis=0), slow_s.shape)
+        longer: Floats = np.minimum(waits_s / ratio, waits_s + (1 - ratio) * slow_s)
+        return longer
+
+    def stopped_ratio(self, since: int) -> float:
+        """The share of the steps since then in which the job, or a part of it, was stopped."""
+        while self._stops and self._stops[0][1] <= self.step - self._window_steps - 1:
+            self._stops.popleft()
+        stopped = sum(max(0.0, min(self.step, end) - max(since, start)) for start, end in self._stops)
+        return min(1.0, stopped / max(1, self.step - since))
 
     def waits_now_s(self) -> list[float]:
         """How long a record that arrives at each operator now waits behind its backlog."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ class Simulated:
 
     def prepare(self, wanted: Assignment, settings: Simulation) -> SimulatedSetup:
         topology, start = wanted.topology, wanted.start
-        inputs = _arrivals(wanted, settings.step_s)
+        inputs = _arrivals(wanted, settings)
         check_job(topology, settings, inputs)
         site = Site(topology, {node.name: node.speed for node in topology.nodes}, settings)
 
@@ -47,7 +48,7 @@ class Simulated:
 
         return SimulatedSetup(
             testbed=testbed,
-            duration_s=wanted.duration_s,
+            duration_s=_duration_s(wanted, settings),
             capacity_per_s={
                 name: tuple(_ladder(site, topology, start, name)) for name in wanted.scaled_operators
             },
@@ -59,13 +60,26 @@ class Simulated:
         )
 
 
-def _arrivals(wanted: Assignment, step_s: float) -> dict[str, NDArray[np.int64]]:
+def _duration_s(wanted: Assignment, settings: Simulation) -> float:
+    """Of the part of the load that is run."""
+    left_s = wanted.duration_s - settings.start_at_s / wanted.replay.speed
+    if left_s <= 0:
+        raise FogscaleError("testbed.start_at_s lies behind the end of the workload: make it smaller")
+    return left_s if settings.span_s is None else min(settings.span_s / wanted.replay.speed, left_s)
+
+
+def _arrivals(wanted: Assignment, settings: Simulation) -> dict[str, NDArray[np.int64]]:
     """Records that arrive in each step, by the operator where they enter."""
     # The same seed gives every policy the same arrivals: policies are compared on one load.
     rng = np.random.default_rng([wanted.seed, 0])
     inputs = {
-        operator: arrivals(profile, wanted.replay, step_s, rng) for operator, profile in wanted.inputs.items()
+        operator: arrivals(profile, wanted.replay, settings.step_s, rng)
+        for operator, profile in wanted.inputs.items()
     }
+    if settings.span_s is not None or settings.start_at_s > 0:  # the whole is drawn: a part is a part of it
+        first = round(settings.start_at_s / wanted.replay.speed / settings.step_s)
+        last = first + ceil(_duration_s(wanted, settings) / settings.step_s - 1e-9)
+        inputs = {operator: counts[first:last] for operator, counts in inputs.items()}
     if not any(counts.any() for counts in inputs.values()):
         raise FogscaleError(f"workload '{wanted.workload_name}' offers no records: raise its scale or speed")
     return inputs
@@ -79,4 +93,4 @@ def _ladder(site: Site, topology: Topology, start: Placement, name: str) -> Iter
     most = operator.n_max or (_NO_LIMIT if topology.elastic else slots - others)
     for replicas in range(1, min(most, slots - others if not topology.elastic else most) + 1):
         nodes = grown(topology, start, {name: replicas}, nearest)[name]
-        yield site.capacity_of(operator, nodes)[0]
+        yield site.capacity_of(operator, nodes, start)[0]

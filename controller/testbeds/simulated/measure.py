@@ -77,6 +77,7 @@ class Truth(NamedTuple):
     backlog: list[float]
     waits_s: list[float]  # behind the backlog
     replicas: list[int]  # processes that can be asked
+    starting: float  # what starting took of the processors
 
     @classmethod
     def between(cls, engine: Engine, since: Counters, now: Counters) -> Truth:
@@ -84,7 +85,7 @@ class Truth(NamedTuple):
         offered_per_s = [(b - a) / window_s for a, b in zip(since.offered, now.offered, strict=True)]
         throughput_per_s = [(b - a) / window_s for a, b in zip(since.processed, now.processed, strict=True)]
         placed = engine.layout.replicas
-        busy = [_share(each, placed[i].capacity_per_s) for i, each in enumerate(throughput_per_s)]
+        busy = [_share(each, placed[i].busy_base_per_s) for i, each in enumerate(throughput_per_s)]
         return cls(
             offered_per_s,
             _arrivals(engine.dag, since, now, offered_per_s, throughput_per_s, window_s),
@@ -94,6 +95,7 @@ class Truth(NamedTuple):
             engine.backlog.tolist(),
             engine.waits_now_s(),
             engine.instances_alive(),
+            _starting_ratio(engine, since),
         )
 
 
@@ -117,7 +119,7 @@ def _operator(
         )
     placed, selectivity = engine.layout.replicas[i], engine.dag.selectivity[i]
     wait_s = 0.0 if placed.station is None else placed.station.wait_s(throughput_per_s)
-    cpu = _share(throughput_per_s, placed.cpu_base_per_s)
+    cpu = min(1.0, _share(throughput_per_s, placed.cpu_base_per_s) + truth.starting)
     memory = engine.simulation.memory.get(engine.dag.names[i])
     memory_used = memory_ratio(memory, truth.busy[i], backlog / truth.replicas[i])
     return OperatorMetrics(
@@ -254,7 +256,7 @@ def _back_pressure(
     engine: Engine, since: Counters, now: Counters, offered_per_s: list[float], busy: list[float]
 ) -> list[float]:
     """Behind a saturated operator its ancestors are busy for what passes and back-pressured for the rest;
-    the root itself and everything below it are not."""
+    everything below it is not, and itself only where the network holds it back."""
     dag, simulation = engine.dag, engine.simulation
     pressure = [0.0] * len(dag.names)
     if simulation.buffering != "back_pressure":
@@ -267,7 +269,15 @@ def _back_pressure(
         for i in dag.ancestors[slowest]:
             if i == entry or entry in dag.ancestors[i]:
                 pressure[i] = max(pressure[i], steps / (now.step - since.step) * (1.0 - busy[i]))
+        own_ratio = engine.layout.replicas[slowest].own_pressure_ratio
+        pressure[slowest] = max(pressure[slowest], steps / (now.step - since.step) * own_ratio)
     return pressure
+
+
+def _starting_ratio(engine: Engine, since: Counters) -> float:
+    """What starting took of the nodes' processors within a window."""
+    while_down = engine.simulation.reconfiguration.cpu_while_down_ratio
+    return while_down * engine.stopped_ratio(since.step) if while_down > 0 else 0.0
 
 
 def _response_ms(placed: Replicas, wait_s: float) -> float | None:

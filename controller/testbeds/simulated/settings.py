@@ -44,6 +44,12 @@ class Reconfiguration(Settings):
     provision_s: _Range = (0.0, 0.0)
     # With the style boot: how long an operator stands still when an instance joins or leaves, as state moves.
     handover_s: Seconds = 0.0
+    # A job that stopped is not warm at once: for so long after a stop it does this share of its rate.
+    catch_up_s: Seconds = 0.0
+    catch_up_ratio: Annotated[float, Field(gt=0, le=1)] = 1.0  # the share of its rate for catch_up_s
+    # Starting takes the processor, too: what the nodes show while the job is stopped.
+    cpu_while_down_ratio: Ratio = 0.0
+    metrics_missing_s: Seconds = 0.0  # while the job is stopped and for so long after it, nothing is measured
 
     @property
     def range_s(self) -> tuple[float, float]:
@@ -84,6 +90,8 @@ class Noise(Settings):
     queue_relative: Annotated[float, Field(ge=0)] = 0.0  # of what waits, at one instant
     settling_factor: Annotated[float, Field(ge=1)] = 1.0  # how much noisier while settling
     stale_ratio: Ratio = 0.0  # share of observations that repeat the last metrics
+    lag_seen_ratio: Ratio = 1.0  # share of the lag that is read
+    lag_hidden_s: Seconds = 0.0  # so many seconds of the job's work wait in buffers, where no lag shows
 
     def while_settling(self) -> Noise:
         worse = self.settling_factor
@@ -93,6 +101,8 @@ class Noise(Settings):
             cpu_absolute=self.cpu_absolute * worse,
             memory_relative=self.memory_relative * worse,
             queue_relative=self.queue_relative * worse,
+            lag_seen_ratio=self.lag_seen_ratio,
+            lag_hidden_s=self.lag_hidden_s,
         )
 
 
@@ -113,6 +123,14 @@ class Kind(Settings):
     wait_ratio: Ratio = 1.0  # how much of a backlog they wait for: 1, in line with all others; 0, past them
     # They need the state of one instance: while some boot, those that will belong to them wait for them.
     stateful: bool = False
+
+
+class Checkpoints(Settings):
+    """Each of them keeps the job waiting for some round trips: 1 − round_trips · RTT / interval_s of its rate
+    is left."""
+
+    interval_s: PositiveSeconds  # between two of them
+    round_trips: Annotated[float, Field(ge=0)]  # lost to each, of the largest round trip
 
 
 Scv = Annotated[float, Field(ge=0)]
@@ -137,6 +155,11 @@ class Simulation(TestbedSettings):
     # Mechanism 3: a job that works off its backlog is back-pressured until it is done. False: only while more
     # is offered than the slowest operator can do.
     back_pressure_in_catch_up: bool = True
+    # An operator that waits for the network, not for its processor: the share of that time in which it counts
+    # as busy, and as back-pressured itself. The rest shows as idle.
+    busy_in_latency_ratio: Ratio = 1.0
+    back_pressure_in_latency_ratio: Ratio = 0.0  # see busy_in_latency_ratio
+    checkpoints: Checkpoints | None = None  # what they cost; none: nothing
     noise: Noise = Noise()  # what measuring adds
     memory: dict[str, Memory] = Field(default_factory=dict)  # per operator; none: memory is not measured
     kinds: dict[str, Kind] = Field(default_factory=dict)  # kinds of records with deadlines
@@ -151,8 +174,19 @@ class Simulation(TestbedSettings):
     metric_window_s: PositiveSeconds = 60.0  # over how long measured rates are means
     sample_interval_s: PositiveSeconds = 10.0  # how often the truth is recorded
     step_s: PositiveSeconds = 1.0  # of the simulated clock
+    span_s: PositiveSeconds | None = None  # how much of the load, in its own time; None: all of it
+    start_at_s: Seconds = 0.0  # where in the load it begins
     drain_limit_s: Seconds | None = None  # give up this long after the workload; None: once its own span
     faults: tuple[Fault, ...] = ()  # what goes wrong, and when
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> Simulation:
+        if self.busy_in_latency_ratio + self.back_pressure_in_latency_ratio > 1 + 1e-9:
+            raise ValueError(
+                "busy_in_latency_ratio and back_pressure_in_latency_ratio are parts of one time:"
+                " together at most 1"
+            )
+        return self
 
     @model_validator(mode="after")
     def _kinds_fit(self) -> Simulation:

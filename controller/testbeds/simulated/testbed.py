@@ -100,6 +100,7 @@ class SimulatedTestbed:
         self._standby: dict[str, float] = {}  # node -> when the idle instance on it is up
         self._receipts: list[Receipt] = []
         self._settled_s = 0.0
+        self._blind_until_s = 0.0  # no metrics before
         self._busy_until_s = dict.fromkeys(start, 0.0)  # per operator: when its reconfiguration ends
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._ticket = count()
@@ -208,7 +209,7 @@ class SimulatedTestbed:
         is_stale = noise.stale_ratio > 0 and self._noise_rng.random() < noise.stale_ratio
         if is_stale and self._last_seen is not None:
             return self._last_seen
-        if engine.step == 0 or self._is_active(LostMetrics):
+        if engine.step == 0 or self._is_active(LostMetrics) or self._metrics_missing():
             return _Seen(None, {name: OperatorMetrics() for name in engine.dag.names}, None, None)
         if engine.time_s < self._settled_s:
             noise = noise.while_settling()
@@ -222,6 +223,11 @@ class SimulatedTestbed:
         response_ms = engine.slowest_way_ms([seen.response_time_ms for seen in operators.values()])
         self._last_seen = _Seen(engine.time_s, operators, self._lag_seen(operators), response_ms)
         return self._last_seen
+
+    def _metrics_missing(self) -> bool:
+        """While the job is stopped and until monitoring knows the new instances, where that takes time."""
+        missing_s = self._simulation.reconfiguration.metrics_missing_s
+        return missing_s > 0 and (bool(self._busy()) or self._engine.time_s < self._blind_until_s)
 
     def _shown_booting(self, name: str) -> Iterator[InstanceMetrics]:
         for each in self._booting[name].values():
@@ -245,7 +251,11 @@ class SimulatedTestbed:
 
     def _lag_seen(self, operators: Mapping[str, OperatorMetrics]) -> float:
         queues = [seen.queue_records or 0.0 for seen in operators.values()]
-        return self._engine.in_offered_records(queues)
+        lag, noise = self._engine.in_offered_records(queues), self._simulation.noise
+        if noise.lag_hidden_s > 0:
+            passed = [seen.throughput_per_s or 0.0 for seen in operators.values()]
+            lag = max(0.0, lag - noise.lag_hidden_s * min(passed))
+        return lag * noise.lag_seen_ratio
 
     def _placement_now(self) -> Placement:
         replicas = self._engine.replicas_now()
@@ -526,6 +536,7 @@ class SimulatedTestbed:
         finished_s = max(requested_s + downtime_s, self._engine.time_s)
         self._receipts.append(Receipt(plan, outcome, requested_s, finished_s, downtime_s, message, operators))
         if outcome in ("done", "failed"):
+            self._blind_until_s = finished_s + self._simulation.reconfiguration.metrics_missing_s
             self._settled_s = finished_s + self._simulation.reconfiguration.settling_s
 
     # Faults (mechanism 8)

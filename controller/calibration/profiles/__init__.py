@@ -1,0 +1,1 @@
+"""Profiles that are kept with the project; each says where its figures come from."""
