@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import ceil
 
 from controller.calibration.backlog import Backlog
 from controller.calibration.points import Point, Restart, Wanted
@@ -115,7 +116,7 @@ class _Run:
         vertex = job.program.vertices[source]
         if job.id is None:
             return None
-        series = self.prometheus.samples(queries.sent_samples(job.id, window_s))
+        series = self.prometheus.samples(queries.sent_samples(job.id, ceil(window_s)))
         gained = {
             each.name: each.last - each.values[0] for each in series if each.labels.get("task_name") == vertex
         }
@@ -225,7 +226,8 @@ class Bench:
     def _cpu_of(self, nodes: Sequence[str], since_s: float, until_s: float) -> float | None:
         """Mean over the nodes, of a span that has just passed."""
         try:
-            series = self._connection.prometheus.samples(queries.node_samples(time.time() - since_s + 10.0))
+            window_s = ceil(time.time() - since_s + 10.0)  # Prometheus takes no fractions of a second
+            series = self._connection.prometheus.samples(queries.node_samples(window_s))
         except UnreachableError:
             return None
         cpus = {each.labels["node"]: each.last for each in named(series, queries.CGROUP_CPUS)}
