@@ -145,6 +145,11 @@ def _most_per_ms(points: Sequence[Measured]) -> float:
     return MOST_PER_MS if len(trips) > 1 else 1e-9
 
 
+def _or_none_at_all(value: float) -> float:
+    """What least squares leave near a bound of 0 is 0."""
+    return 0.0 if value < 1e-9 else float(value)
+
+
 def _half_rtt_ms(per_ms: float) -> float | None:
     """Below a thousandth of the rate in a second, there is no effect."""
     return None if per_ms < 1e-6 else 1 / per_ms
@@ -168,8 +173,8 @@ def _usl(points: Sequence[Measured]) -> CapacityLaw | None:
         lambda x: UniversalScalability(
             law="usl",
             per_replica_per_s=x[0],
-            contention=x[1],
-            crosstalk=x[2],
+            contention=_or_none_at_all(x[1]),
+            crosstalk=_or_none_at_all(x[2]),
             half_rtt_ms=_half_rtt_ms(x[3]),
         ),
         [(usual, contention, 0.001, per_ms) for contention, per_ms in product((0.01, 0.1), (1e-4, 0.005))],
@@ -190,7 +195,7 @@ def _power_latency(points: Sequence[Measured]) -> CapacityLaw | None:
             law="power_latency",
             alpha_per_s=model.alpha_per_s,
             beta=model.beta,
-            gamma_per_s_per_ms=model.gamma_per_s_per_ms,
+            gamma_per_s_per_ms=_or_none_at_all(model.gamma_per_s_per_ms),
         )
     )
 
