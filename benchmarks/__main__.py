@@ -9,7 +9,10 @@ import sys
 
 from fogscale.errors import unknown
 
-PARTS = ("simulation", "records", "filtering", "learning", "producing", "imports", "testbed", "encryption")
+PARTS = (
+    "simulation", "records", "filtering", "learning", "protocol", "producing", "imports", "testbed",
+    "encryption",
+)  # fmt: skip
 
 
 def main() -> None:

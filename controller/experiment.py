@@ -65,6 +65,7 @@ class WorkloadSettings(Settings):
     scale: Annotated[float, Field(gt=0)] | None = None  # of the rate
     arrivals: Arrivals | None = None  # by chance (poisson), or evenly
     operator: str | None = None  # None: the only operator without upstream
+    seed_from_run: bool = False  # the workload's parameter `seed` is the run's: every seed has another load
 
     def replay(self, usual: ReplaySettings) -> ReplaySettings:
         """As wanted here, and as is usual for the workload where nothing is said."""
@@ -260,6 +261,8 @@ def _run(
         chosen = validated(WorkloadSettings, values, "workload")
     if not 0 <= seed <= LARGEST:
         raise FogscaleError(f"seed {seed}: give a number from 0 to {LARGEST:.0e}")
+    if chosen.seed_from_run:
+        chosen = chosen.model_copy(update={"parameters": {**chosen.parameters, "seed": seed}})
     return Run(
         experiment=experiment.name,
         policy=policy,

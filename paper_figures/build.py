@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,9 +16,9 @@ from controller.experiment import Experiment, MetricsSettings, varied
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
 from fogscale.files import write_whole
-from paper_figures.campaign import BASE, Case, Simulated, simulated, varied_experiment
+from paper_figures.campaign import BASE, Case, Simulated, paper_module, simulated, varied_experiment
 from paper_figures.ceiling import Ceiling, cells, near, with_ceiling
-from paper_figures.claims import JudgedClaim, judged_claims
+from paper_figures.claims import JudgedClaim, Statements, judged_claims
 from paper_figures.cpu import CpuMeter
 from paper_figures.decisions import decided
 from paper_figures.exhibits import figures, tables_of, work_out
@@ -82,6 +82,9 @@ def build(
     tables = _write_tables(results, folder)
     write_measured(source, folder, tables, spark)
     work_out(source, tables)
+    _write_measurements(source, experiment, numbers, tables)
+    claims = judged_claims(results.base, published, experiment.significance, _statements(source, tables))
+    results = replace(results, claims=claims)
     shown = tables_of(source, tables, folder), figures(source, tables, folder)
     page = write_page(folder, source, published, experiment, results, *shown)
     summary = Summary(
@@ -136,10 +139,9 @@ def _results(
     base = metrics[metrics["variation"] == BASE]
     level = experiment.significance
     orders, ceiling = with_ceiling(judged_orders(base, published, level), base, published, level)
-    claims = judged_claims(base, published, level)
     leaves_out = experiment.metrics != MetricsSettings()
     whole = campaign.whole_metrics(BASE) if leaves_out else None
-    return Results(metrics, series, decided(cases), orders, ceiling, cells(base, published), claims, whole)
+    return Results(metrics, series, decided(cases), orders, ceiling, cells(base, published), [], whole)
 
 
 def _write_tables(results: Results, folder: Path) -> Path:
@@ -156,3 +158,19 @@ def _write_tables(results: Results, folder: Path) -> Path:
     results.orders.to_parquet(tables / "orders.parquet")
     results.cells.to_parquet(tables / "cells.parquet")
     return tables
+
+
+def _write_measurements(source: Path, experiment: Experiment, seeds: Sequence[int], tables: Path) -> None:
+    """What a paper measures beside the campaign: measured(experiment, seeds) of its measurements.py returns
+    tables by name."""
+    module = paper_module(source, "measurements")
+    if module is not None:
+        for name, frame in module.measured(experiment, seeds).items():
+            frame.to_parquet(tables / f"{name}.parquet")
+
+
+def _statements(source: Path, tables: Path) -> Statements:
+    """The numbers behind claims that compare no policies: statements(tables) of the paper's statements.py."""
+    module = paper_module(source, "statements")
+    found: Statements = module.statements(tables) if module is not None else {}
+    return found

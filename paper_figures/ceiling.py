@@ -41,6 +41,8 @@ def with_ceiling(
     orders: pd.DataFrame, metrics: pd.DataFrame, published: Published, level: float
 ) -> tuple[pd.DataFrame, Ceiling]:
     """The judged orders with `expected`, the share of drawn tables in which each of them agrees."""
+    if orders.empty:
+        return orders.assign(expected=pd.Series(dtype=float)), Ceiling(0.0, 0.0, 0.0, 0)
     drawn = _drawn(metrics, published)
     agrees = np.array([_agrees(order, drawn, level) for order in records(orders)])
     counts = agrees.sum(axis=0)
@@ -87,7 +89,7 @@ def cells(metrics: pd.DataFrame, published: Published) -> pd.DataFrame:
                 away = (value - ours.mean()) / deviation if deviation > 0 else np.nan
                 rows.append((scenario, policy, metric, value, ours.mean(), deviation, away))
     names = ["scenario", "policy", "metric", "published", "ours", "deviation", "away"]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[3:], float))
 
 
 def near(found: pd.DataFrame) -> int:

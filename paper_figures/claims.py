@@ -4,12 +4,14 @@ Each claim is a relative change between two policies, or the mean of one policy 
 and its interval). The interval of a change is Fieller's for a ratio of means
 (analysis.statistics.compare): it knows that the baseline's mean is uncertain too, and, as the test does, that
 runs with one seed share their arrivals. The p of all claims of a paper are corrected together (Holm).
+Other claims are a number that the paper's own statements.py measures in every seed: its mean, with Student's
+interval, has to lie within the bounds that published.yml gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf, isfinite, isnan
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +20,11 @@ from pydantic import BaseModel
 
 from analysis.metrics.labels import label_of
 from analysis.statistics import Comparison, Test, compare, estimate, holm, paired
-from paper_figures.published import Claim, Limit, Published
+from fogscale.errors import FogscaleError, unknown
+from paper_figures.published import Claim, Limit, Measured, Published
+
+Statements = Mapping[str, Sequence[float]]
+"""By name, one value per seed; one value alone for what is exact. NaN where a seed has none."""
 
 State = Literal["holds", "in direction only", "does not hold"]
 """In direction only: significant and as published, but of another size than the interval allows."""
@@ -35,18 +41,57 @@ class JudgedClaim(BaseModel):
     holds: bool  # in its size, too
     state: State
     p: float | None  # corrected
-    test: Test
-    correction: Literal["holm"] = "holm"
+    test: Test | Literal["bounds"]
+    correction: Literal["holm"] | None = "holm"
     unit: str = "%"
 
+    def text_of(self, value: float) -> str:
+        shown = f"{value:.4g}" if self.test == "bounds" and self.unit != "%" else f"{value:.1f}"
+        return f"{shown.replace('-', '−')} {self.unit}".rstrip()
 
-def judged_claims(metrics: pd.DataFrame, published: Published, level: float = 0.05) -> list[JudgedClaim]:
-    found = [_found(metrics, claim, published.test, level) for claim in published.claims]
-    corrected = holm([each.p for each in found])
-    return [
+
+def judged_claims(
+    metrics: pd.DataFrame, published: Published, level: float = 0.05, statements: Statements | None = None
+) -> list[JudgedClaim]:
+    """In the order of the paper. Without statements, only the claims about metrics."""
+    comparing = [claim for claim in published.claims if claim.measured is None]
+    found = [_found(metrics, claim, published.test, level) for claim in comparing]
+    corrected: Iterable[float] = holm([each.p for each in found]) if found else ()
+    judged = [
         _judged(claim, each, float(p), published.test, level)
-        for claim, each, p in zip(published.claims, found, corrected, strict=True)
+        for claim, each, p in zip(comparing, found, corrected, strict=True)
     ]
+    if statements is None:
+        return judged
+    following = iter(judged)
+    return [
+        next(following) if claim.measured is None else _within(claim, claim.measured, statements, level)
+        for claim in published.claims
+    ]
+
+
+def _within(claim: Claim, measured: Measured, statements: Statements, level: float) -> JudgedClaim:
+    if measured.of not in statements:
+        raise FogscaleError(f"claim '{claim.text}': {unknown('statement', measured.of, statements)}")
+    values = np.array([value for value in statements[measured.of] if not isnan(value)])
+    mean = float(values.mean()) if values.size else float("nan")
+    half = estimate(values, 1 - level).high - mean if values.size > 1 else 0.0
+    lowest = -inf if measured.at_least is None else measured.at_least
+    highest = inf if measured.at_most is None else measured.at_most
+    holds = bool(lowest <= mean - half and mean + half <= highest)
+    return JudgedClaim(
+        text=claim.text,
+        published=claim.published,
+        ours=_known(mean),
+        low=_known(mean - half),
+        high=_known(mean + half),
+        holds=holds,
+        state="holds" if holds else "does not hold",
+        p=None,
+        test="bounds",
+        correction=None,
+        unit=measured.unit,
+    )
 
 
 class _Found(NamedTuple):

@@ -43,31 +43,37 @@ def figures(
         return
     for name, summary in summaries.items():
         found = summary.orders
-        out.print(
-            f"{name}, {summary.seeds} seeds: of {sum(found.values())} published orders "
-            f"{found['agree']} agree, {found['disagree']} disagree, {found['not_significant']} are not "
-            f"significant",
-            highlight=False,
-        )
+        out.print(f"{name}, {summary.seeds} seeds: {_orders(found)}", highlight=False)
         best = summary.ceiling
-        out.print(
-            f"  a perfect simulator would agree with {best.agree:.0f} ({best.low:.0f} to {best.high:.0f}), "
-            f"since the published table is one draw; {summary.cells['near']} of {summary.cells['all']} "
-            f"published values are within two standard deviations of ours",
-            highlight=False,
-        )
+        if any(found.values()):
+            out.print(
+                f"  a perfect simulator would agree with {best.agree:.0f} "
+                f"({best.low:.0f} to {best.high:.0f}), since the published table is one draw; "
+                f"{summary.cells['near']} of {summary.cells['all']} published values are within two "
+                f"standard deviations of ours",
+                highlight=False,
+            )
         for claim in summary.claims:
             out.print(f"  {claim.state:<18}{claim.text}; ours: {_measured(claim)}", highlight=False)
         out.print(f"page: {summary.page}", highlight=False, soft_wrap=True)
     out.print(f"all papers: {front}", highlight=False, soft_wrap=True)
 
 
+def _orders(found: dict[str, int]) -> str:
+    if not any(found.values()):
+        return "no order of policies was published"
+    return (
+        f"of {sum(found.values())} published orders {found['agree']} agree, {found['disagree']} disagree, "
+        f"{found['not_significant']} are not significant"
+    )
+
+
 def _measured(claim: JudgedClaim) -> str:
     if claim.ours is None:
         return "cannot be computed"
     if claim.low is None or claim.high is None:
-        return f"{claim.ours:.1f} %, unbounded"
-    return f"{claim.ours:.1f} % ({claim.low:.1f} to {claim.high:.1f})"
+        return f"{claim.text_of(claim.ours)}, unbounded"
+    return f"{claim.text_of(claim.ours)} ({claim.text_of(claim.low)} to {claim.text_of(claim.high)})"
 
 
 def sensitivity(

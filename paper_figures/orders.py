@@ -23,9 +23,8 @@ def judged_orders(metrics: pd.DataFrame, published: Published, level: float = 0.
     an order is judged, and p_rank that of signed ranks, to look at beside it.
     """
     ours: Runs = dict(iter(metrics.groupby(["scenario", "policy"], sort=False)))
-    orders = pd.DataFrame(
-        [order._asdict() | _tested(ours, order, published.test) for order in published.orders()]
-    )
+    rows = [order._asdict() | _tested(ours, order, published.test) for order in published.orders()]
+    orders = pd.DataFrame(rows, columns=[*Order._fields, "ours_a", "ours_b", "p", "p_rank", "p_holm"])
     for places in orders.groupby("scenario", sort=False).indices.values():
         orders.loc[places, "p_holm"] = holm(orders.loc[places, "p"])
     orders["verdict"] = [_verdict(order, level) for order in records(orders)]

@@ -120,7 +120,7 @@ def orders_table(orders: pd.DataFrame, published: Published, scenarios: Mapping[
             "p (Holm)": orders["p_holm"],
             "p (signed rank)": orders["p_rank"],
             "Expected (%)": 100 * orders["expected"],
-            "Verdict": orders["verdict"].str.replace("_", " "),
+            "Verdict": orders["verdict"].astype(str).str.replace("_", " "),
         }
     )
 

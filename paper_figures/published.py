@@ -58,30 +58,46 @@ class Limit(Settings):
         return 1 if self.above is not None else -1
 
 
+class Measured(Settings):
+    """A number of the paper's own statements.py, one per seed, and where it has to lie."""
+
+    of: str
+    unit: str = ""  # for the reader
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Measured:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("give at_least, at_most or both: without them it could not fail")
+        return self
+
+
 class Claim(Settings):
     """A sentence of the paper that can be recomputed. Exactly one of the computations is given."""
 
     text: str
     where: str = ""
     scenario: Scenario | None = None  # None: over all scenarios together
-    published: float | None = None  # %, of a limit in its unit; None: the paper gives only the direction
+    published: float | None = None  # %, of a limit or measured in its unit; None: the paper gives no number
     note: str = ""
     relative_reduction: Change | None = None
     relative_increase: Change | None = None
     limit: Limit | None = None
+    measured: Measured | None = None
 
     @model_validator(mode="after")
     def _one_computation(self) -> Claim:
-        if (
-            sum(each is not None for each in (self.relative_reduction, self.relative_increase, self.limit))
-            != 1
-        ):
-            raise ValueError("give exactly one of relative_reduction, relative_increase and limit")
+        given = (self.relative_reduction, self.relative_increase, self.limit, self.measured)
+        if sum(each is not None for each in given) != 1:
+            raise ValueError("give exactly one of relative_reduction, relative_increase, limit and measured")
         return self
 
     @property
     def about(self) -> tuple[Policy, ...]:
         """The policies that it compares."""
+        if self.measured is not None:
+            return ()
         return (self.limit.of,) if self.limit else (self.change.of, self.change.against)
 
     @property

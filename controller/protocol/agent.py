@@ -22,7 +22,9 @@ from controller.protocol.messages import (
     INPUT,
     NOBODY,
     RECORD,
+    RETURN,
     START,
+    WELCOME,
     Address,
     Addresses,
     Duplicate,
@@ -32,7 +34,9 @@ from controller.protocol.messages import (
     Joined,
     Keep,
     Message,
+    Reachable,
     Tick,
+    TimedOut,
 )
 
 IDLE, ACTIVE, LEAVING, ENDED = "idle", "active", "leaving", "ended"
@@ -86,7 +90,9 @@ class State(NamedTuple):
     consumed: tuple[int, ...] = ()  # records that the last operator has processed
     asked: Tick | None = None  # the load and draw that wait for n_t
     parent: Address | None = None
-    gone: Addresses = NOBODY  # peers that ended without a word: nothing of theirs is believed any more
+    gone: Addresses = NOBODY  # peers that ended or fell silent: nothing of theirs is believed any more
+    begotten: Addresses = NOBODY  # own children that some of those may not know
+    returning: Addresses = NOBODY  # of those, the ones that were asked to take this agent in again
     ignored: int = 0  # messages that made no sense here
 
     @property
@@ -148,7 +154,9 @@ def step(state: State, event: Event, variant: Variant = CORRECTED, rules: Rules 
     if state.status == ENDED:
         return Outcome(state)
     if isinstance(event, Message):
-        if event.sender in state.gone or event.receiver != state.address or event.kind not in _HANDLERS:
+        if event.receiver != state.address or event.kind not in _HANDLERS:
+            return _ignored(state)
+        if event.sender in state.gone and event.kind not in (RECORD, RETURN, WELCOME):
             return _ignored(state)
         outcome = _HANDLERS[event.kind](state, event, variant, rules)
     elif isinstance(event, Tick):
@@ -161,8 +169,10 @@ def step(state: State, event: Event, variant: Variant = CORRECTED, rules: Rules 
 def _local(state: State, event: Event, variant: Variant) -> Outcome:
     if isinstance(event, Forward):
         return _forward(state, event)
-    if isinstance(event, Gone):
+    if isinstance(event, Gone | TimedOut):
         return _gone(state, event.peer, variant)
+    if isinstance(event, Reachable):
+        return _reachable(state, event.peer)
     if isinstance(event, Joined):
         return _joined(state, event.peer)
     if state.status != ACTIVE:
@@ -200,6 +210,8 @@ def _duplicate(state: State, children: tuple[Address, ...], variant: Variant) ->
     if not children:
         return Outcome(state)  # no node was to be had: the next period tries again
     operation = Operation(state.operations_begun + 1, DUPLICATION, state.succs | state.preds, children)
+    if state.gone:
+        state = state._replace(begotten=state.begotten | frozenset(children))
     begun = _begin(state, operation, frozenset(children), variant)
     return begun if operation.waiting else _started(begun.state, operation)
 
@@ -390,19 +402,21 @@ def _count_reply(state: State, message: Message, variant: Variant, rules: Rules 
     return leave(state, variant) if decision.leave else Outcome(state, nodes_wanted=decision.duplications)
 
 
-# Beyond the paper: peers that end without a word
+# Beyond the paper: peers that end without a word, or seem to
 
 
 def _gone(state: State, peer: Address, variant: Variant) -> Outcome:
     """Forget the peer, and wait for it no longer. A node whose parent is gone before its start leaves by
     itself."""
     was_orphaned = state.status == IDLE and peer == state.parent
+    untold = frozenset(c for o in state.operations for c in o.children)  # the peer may have missed them
     state = state._replace(
         succs=state.succs - {peer},
         preds=state.preds - {peer},
         succs_to_add=state.succs_to_add - {peer},
         preds_to_add=state.preds_to_add - {peer},
         gone=state.gone | {peer},
+        begotten=state.begotten | untold,
         operations=tuple(
             o._replace(waiting=o.waiting - {peer}, leavers=o.leavers - {peer}) for o in state.operations
         ),
@@ -411,6 +425,66 @@ def _gone(state: State, peer: Address, variant: Variant) -> Outcome:
         return leave(_activated(state, state.succs, state.preds), variant)
     ready = [o for o in state.operations if o.kind == DUPLICATION and not o.waiting]
     return _each_started(state, ready)
+
+
+def _reachable(state: State, peer: Address) -> Outcome:
+    """The peer was given up too early. What was under way between the two is void, so both begin anew."""
+    if peer not in state.gone or not _takes_in(state, peer):
+        return Outcome(state)
+    return _asking(state, frozenset({peer}))
+
+
+def _takes_in(state: State, peer: Address) -> bool:
+    """Who leaves wants no predecessors any more, and successors as long as it has told none of them."""
+    side = _side(state, peer, CORRECTED)
+    if state.status == LEAVING:
+        return side == "succs" and any(not o.downstream for o in state.operations)
+    return side is not None
+
+
+def given_up(state: State) -> Addresses:
+    """Whom the agent gave up, and would ask to be taken in again as soon as it can be reached."""
+    if state.status not in (ACTIVE, LEAVING):
+        return NOBODY
+    return frozenset(peer for peer in state.gone - state.returning if _takes_in(state, peer))
+
+
+def _asking(state: State, peers: Addresses) -> Outcome:
+    asked = peers - state.returning
+    state = state._replace(returning=state.returning | asked)
+    ask = [Message(RETURN, state.address, peer, addresses=state.begotten) for peer in sorted(asked)]
+    return Outcome(state, tuple(ask))
+
+
+def _return(state: State, message: Message, variant: Variant, _rules: Rules | None) -> Outcome:
+    """The sender had given this agent up, or was given up by it: neither may have heard of what the other did
+    since."""
+    peer = message.sender
+    if _side(state, peer, CORRECTED) is None:
+        return _ignored(state)
+    outcome = _gone(state, peer, variant)
+    if not _takes_in(outcome.state, peer):
+        return outcome
+    answer = Message(WELCOME, state.address, peer, addresses=outcome.state.begotten)
+    met = _met(outcome.state, message)
+    return Outcome(met.state, (*outcome.messages, answer, *met.messages))
+
+
+def _welcome(state: State, message: Message, _variant: Variant, _rules: Rules | None) -> Outcome:
+    return _met(state, message) if _takes_in(state, message.sender) else _ignored(state)
+
+
+def _met(state: State, message: Message) -> Outcome:
+    """Take the sender in, and make oneself known to its children."""
+    peer = message.sender
+    side = _side(state, peer, CORRECTED) or ""  # a neighbour's: see _takes_in
+    name = side if state.is_active else f"{side}_to_add"
+    gone = state.gone - {peer}
+    state = state._replace(
+        **{name: getattr(state, name) | {peer}}, gone=gone, returning=state.returning - {peer}
+    )
+    asking = _asking(state, message.addresses)
+    return asking if gone else asking._replace(state=asking.state._replace(begotten=NOBODY))
 
 
 def _joined(state: State, peer: Address) -> Outcome:
@@ -440,4 +514,6 @@ _HANDLERS: dict[str, _Handler] = {
     COUNT: _count,
     COUNT_REPLY: _count_reply,
     RECORD: _record,
+    RETURN: _return,
+    WELCOME: _welcome,
 }

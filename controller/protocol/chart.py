@@ -18,6 +18,8 @@ from controller.protocol.messages import (
     Forward,
     Gone,
     Message,
+    Reachable,
+    TimedOut,
 )
 from controller.protocol.world import Action, Scenario, Vanish, beginning, perform
 
@@ -59,8 +61,10 @@ def described(event: Event | Vanish) -> str:
         return f"duplicates: {_listed(event.children)}"
     if isinstance(event, Forward):
         return f"sends a record to {event.to}" if event.to else "processes the record"
-    if isinstance(event, Gone):
-        return f"learns that {event.peer} is gone"
+    if isinstance(event, Gone | TimedOut):
+        return f"gives {event.peer} up"
+    if isinstance(event, Reachable):
+        return f"can reach {event.peer} again"
     return "decides to leave" if isinstance(event, Delete) else "vanishes"
 
 

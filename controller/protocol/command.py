@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from controller.protocol import chart
 from controller.protocol.explorer import Counterexample, Result, explore, shortest
 from controller.protocol.faults import FAULTS, PRINTED, as_printed, with_fault
-from controller.protocol.scenarios import ALL, FAILURES, LARGE, SMALL, drawn
+from controller.protocol.scenarios import ALL, FAILURES, FIVE, LARGE, SMALL, drawn
 from controller.protocol.schedule import played_at_random
 from controller.protocol.world import Scenario
 from fogscale.console import Json, out, print_json
@@ -23,14 +26,16 @@ protocol_app = typer.Typer(
     help="The decentralized protocol: explored, played at random.", no_args_is_help=True
 )
 
-GROUPS = {"small": SMALL, "large": LARGE, "failures": FAILURES}
+GROUPS = {"small": SMALL, "large": LARGE, "five": FIVE, "failures": FAILURES}
+PART = 100  # schedules that a process plays before it reports
+Processes = Annotated[int, typer.Option(min=1, help="How many scenarios or schedules at a time.")]
 Svg = Annotated[Path | None, typer.Option(help="Write the chart of what is wrong into this SVG.")]
 
 
 @protocol_app.command("explore")
 def explore_command(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Scenarios, or small, large, failures; default: small.")
+        list[str] | None, typer.Argument(help="Scenarios, or small, large, five, failures; default: small.")
     ] = None,
     fault: Annotated[
         str | None, typer.Option(help="Put this fault in, or 'all', one after the other.")
@@ -42,18 +47,20 @@ def explore_command(
     symmetry: Annotated[bool, typer.Option(help="Interchangeable instances count once.")] = True,
     partial_order: Annotated[bool, typer.Option(help="Orders that make no difference count once.")] = True,
     max_s: Annotated[float, typer.Option(min=0.0, help="CPU time that a scenario may take.")] = 600.0,
+    processes: Processes = 1,
     svg: Svg = None,
     as_json: Json = False,
 ) -> None:
     """Enumerate all interleavings of small pipelines; show the shortest way to anything wrong as a chart."""
     rows = []
-    for scenario in _chosen(names or ["small"], fault, printed, fifo):
-        result = explore(scenario, symmetry, partial_order, max_seconds=max_s)
+    chosen = _chosen(names or ["small"], fault, printed, fifo)
+    work = partial(explore, symmetry=symmetry, partial_order=partial_order, max_seconds=max_s)
+    for result in _each(work, chosen, processes):
         rows.append(_row(result))
         if not as_json:
             out.print(_line(rows[-1]), highlight=False, soft_wrap=True)
         if result.counterexample is not None:
-            _show(shortest(scenario) or result.counterexample, svg, as_json)
+            _show(shortest(result.scenario) or result.counterexample, svg, as_json)
     if as_json:
         print_json(rows)
 
@@ -63,24 +70,56 @@ def play(
     instances: Annotated[str, typer.Argument(help="Instances per operator, such as 7-7-7-7-7.")] = "3-3-3",
     schedules: Annotated[int, typer.Option(min=1, help="How many schedules to draw.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="The first one's seed; the next ones count up.")] = 0,
+    processes: Processes = 1,
     svg: Svg = None,
     as_json: Json = False,
 ) -> None:
     """Play random schedules of random scenarios; one seed and --schedules 1 replays what was found."""
     sizes = _sizes(instances)
-    began, events = process_time(), 0
-    for number in range(seed, seed + schedules):
-        scenario = drawn(sizes, number)
-        played = played_at_random(scenario, number)
-        events += len(played.actions)
-        if played.problems:
-            _show(Counterexample(scenario, played.actions, played.problems), svg, as_json)
-            raise FogscaleError(f"seed {number} breaks the protocol: {played.problems[0]}")
-    row = {"schedules": schedules, "events": events, "seconds": round(process_time() - began, 2)}
+    events, cpu_s = 0, 0.0
+    parts = [
+        range(first, min(first + PART, seed + schedules)) for first in range(seed, seed + schedules, PART)
+    ]
+    for part in _each(partial(_played, sizes), parts, processes):
+        events, cpu_s = events + part.events, cpu_s + part.cpu_s
+        if part.found is not None:
+            _show(part.found, svg, as_json)
+            raise FogscaleError(f"seed {part.seed} breaks the protocol: {part.found.problems[0]}")
+    row = {"schedules": schedules, "events": events, "seconds": round(cpu_s, 2)}
     if as_json:
         print_json(row)
     else:
         out.print(f"{schedules} schedules of {instances}, {events} events, {row['seconds']} s: nothing wrong")
+
+
+class _Part(NamedTuple):
+    """What came of some schedules; `seed` is that of the last one."""
+
+    seed: int
+    events: int
+    cpu_s: float
+    found: Counterexample | None
+
+
+def _played(sizes: tuple[int, ...], seeds: Sequence[int]) -> _Part:
+    began, events = process_time(), 0
+    for number in seeds:
+        scenario = drawn(sizes, number)
+        played = played_at_random(scenario, number)
+        events += len(played.actions)
+        if played.problems:
+            found = Counterexample(scenario, played.actions, played.problems)
+            return _Part(number, events, process_time() - began, found)
+    return _Part(seeds[-1], events, process_time() - began, None)
+
+
+def _each(work: Callable[[Any], Any], items: Sequence[Any], processes: int) -> Iterator[Any]:
+    """In order; with several processes, so many at a time."""
+    if processes == 1 or len(items) == 1:
+        yield from map(work, items)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(work, items)
 
 
 def _sizes(instances: str) -> tuple[int, ...]:

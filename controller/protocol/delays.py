@@ -16,6 +16,7 @@ from controller.network import Rtt
 from controller.protocol.agent import CORRECTED, ENDED, IDLE, State, Variant, child_of, pipeline, step
 from controller.protocol.decision import Rules
 from controller.protocol.messages import INPUT, INPUT_OPERATOR, Address, Duplicate, Event, Message, Tick
+from fogscale.errors import FogscaleError
 
 NodeOf = Callable[[Address], str]
 LoadAt = Callable[[int, float], float]  # operator, seconds -> records per time unit of the whole operator
@@ -31,11 +32,15 @@ class DelayedRun:
     load_at: LoadAt
     seed: int = 0
     jitter_ms: float = 5.0  # mean of the exponential delay on top
+    loss_ratio: float = 0.0  # of messages on the way; each is sent again (link.py) until it arrives
+    resend_s: float = 1.0  # how long the sender waits before that
     period_s: float = 5.0
     rules: Rules = field(default_factory=Rules)
     variant: Variant = CORRECTED
 
     def __post_init__(self) -> None:
+        if not 0 <= self.loss_ratio < 1:
+            raise FogscaleError(f"loss_ratio is {self.loss_ratio}: give a ratio of at least 0 and below 1")
         self.time_s = 0.0
         self.states = pipeline(self.instances)
         self.sent: Counter[str] = Counter()
@@ -101,6 +106,8 @@ class DelayedRun:
         pair = (message.sender, message.receiver)
         way_s = self.rtt_ms(self.node_of(message.sender), self.node_of(message.receiver)) / 2e3
         arrival_s = self.time_s + way_s + float(self._draw.exponential(self.jitter_ms / 1e3))
+        if self.loss_ratio:
+            arrival_s += self.resend_s * float(self._draw.geometric(1 - self.loss_ratio) - 1)
         arrival_s = max(
             arrival_s, self._last_arrival_s.get(pair, 0.0)
         )  # FIFO; the agenda keeps ties in order

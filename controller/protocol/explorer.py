@@ -17,7 +17,7 @@ from itertools import permutations, product
 from time import process_time
 from typing import Any, NamedTuple
 
-from controller.protocol.agent import ACTIVE, ENDED, IDLE, LEAVING, State, child_of
+from controller.protocol.agent import ACTIVE, ENDED, IDLE, LEAVING, State, child_of, given_up
 from controller.protocol.messages import (
     DELETION,
     DUPLICATION,
@@ -26,8 +26,9 @@ from controller.protocol.messages import (
     Duplicate,
     Event,
     Forward,
-    Gone,
     Message,
+    Reachable,
+    TimedOut,
 )
 from controller.protocol.world import (
     VANISHED,
@@ -35,9 +36,11 @@ from controller.protocol.world import (
     Scenario,
     Vanish,
     beginning,
+    is_planned,
     known_to,
     moves,
     planned,
+    with_lost,
     wrong_delivery,
     wrong_when_quiet,
 )
@@ -99,7 +102,7 @@ class Explorer:
         self.slot_of = {address: slot for slot, address in enumerate(self.addresses)}
         self.acts = [scenario.acts_of(address) for address in self.addresses]
         self._lay_channels()
-        self.effects: dict[tuple[int, Any], _Effect] = {}
+        self.effects: dict[tuple[int, type, Any], _Effect] = {}
         self.local_events: dict[int, tuple[Event | Vanish, ...]] = {}
         self.facts_of: dict[int, _Facts] = {}
         self.appended: dict[tuple[int, int], int] = {}
@@ -122,9 +125,9 @@ class Explorer:
         """Those at the beginning, and those that planned duplications will create."""
         addresses = list(self.start.states)
         for address in addresses:  # grows while it is walked: children may duplicate, too
-            for begun, act in enumerate(self.scenario.acts_of(address)):
-                if act.kind == "duplicate":
-                    addresses += [address.child(10 * begun + i + 1) for i in range(act.children)]
+            duplications = [act for act in self.scenario.acts_of(address) if act.kind == "duplicate"]
+            for begun, act in enumerate(duplications):
+                addresses += [address.child(10 * begun + i + 1) for i in range(act.children)]
         return addresses
 
     def _lay_channels(self) -> None:
@@ -231,17 +234,19 @@ class Explorer:
                 heads = channel[:1] if self.scenario.fifo else tuple(dict.fromkeys(channel))
                 actions += [(slot, message, position) for message in heads]
         if self.scenario.has_failures:
-            actions += [(slot, Gone(peer), -1) for peer in self._dead_peers(vector, slot)]
+            actions += [(slot, event, -1) for event in self._failures(vector, slot)]
         return actions
 
-    def _dead_peers(self, vector: Vector, slot: int) -> list[Address]:
+    def _failures(self, vector: Vector, slot: int) -> list[Event]:
+        """Dead peers time out, and those that were given up but live can be reached again."""
         state = self.values[vector[slot]].state
         if state.status in (ENDED, VANISHED):
             return []
-        status = [self.values[vector[i]].state.status for i in range(len(self.addresses))]
-        if VANISHED not in status:
-            return []
-        return [p for p in sorted(known_to(state)) if status[self.slot_of[p]] in (ENDED, VANISHED)]
+        others = self.states_in(vector)
+        known, silent = sorted(known_to(state)), sorted(given_up(state))
+        dead = [p for p in known if others[p].status in (ENDED, VANISHED)]
+        alive = [p for p in silent if others[p].status not in (ENDED, VANISHED)]
+        return [*map(TimedOut, dead), *map(Reachable, alive)]
 
     def enabled(self, vector: Vector) -> list[tuple[int, Any, int]]:
         by_agent = [self.at(vector, slot) for slot in range(len(self.addresses))]
@@ -326,7 +331,7 @@ class Explorer:
     # What happens
 
     def _effect(self, number: int, slot: int, event: Any) -> _Effect:
-        key = (number, event)
+        key = (number, type(event), event)  # named tuples of two kinds with the same parts are equal
         effect = self.effects.get(key)
         if effect is None:
             effect = self.effects[key] = self._compute(self.values[number], slot, event)
@@ -336,13 +341,15 @@ class Explorer:
         state, done = agent
         is_checked = isinstance(event, Message) and not self.scenario.has_failures
         problems = tuple(wrong_delivery(state, event)) if is_checked else ()
-        if isinstance(event, Message) and state.status == VANISHED:
-            return _Effect(self._number(agent), (), (), problems)
+        if isinstance(event, Message) and state.status in (VANISHED, ENDED):
+            return _Effect(self._number(_Agent(with_lost(state, [event]), done)), (), (), problems)
         if isinstance(event, Vanish):
             gone = _Agent(state._replace(status=VANISHED), done + 1)
             return _Effect(self._number(gone), (), (), problems)
         outcome = self.step(state, event)
-        is_act = not isinstance(event, Message | Forward | Gone)
+        is_act = not isinstance(event, Message | Forward | TimedOut | Reachable)
+        if isinstance(event, TimedOut):
+            is_act = is_planned(self.scenario, state.address, done, event)
         born = (
             tuple(
                 (self.slot_of[child], self._number(_Agent(child_of(state, child), 0)))
@@ -372,15 +379,22 @@ class Explorer:
             channel = list(self.values[vector[position]])
             channel.remove(event)
             new[position] = self._number(tuple(channel))
-        elif isinstance(event, Gone):
-            lost = self.position_of.get((self.slot_of[event.peer], slot))
-            if lost is not None:
-                new[lost] = EMPTY
+        elif isinstance(event, TimedOut):
+            self._lose(new, self.slot_of[event.peer], slot)
         for place, number in effect.born:
             new[place] = number
         for place, message in effect.sent:
             new[place] = self._append(new[place], message)
         return tuple(new), effect.problems
+
+    def _lose(self, vector: list[int], dead: int, slot: int) -> None:
+        """What a vanished process had sent and nobody has taken yet ended with it."""
+        lost = self.position_of.get((dead, slot))
+        peer = self.values[vector[dead]]
+        if lost is not None and peer.state.status == VANISHED:
+            messages = self.values[vector[lost]]
+            vector[dead] = self._number(peer._replace(state=with_lost(peer.state, messages)))
+            vector[lost] = EMPTY
 
     def states_in(self, vector: Vector) -> dict[Address, State]:
         return {address: self.values[vector[slot]].state for slot, address in enumerate(self.addresses)}
@@ -416,6 +430,71 @@ def _in_order(value: Any) -> str:
     return repr(value)
 
 
+class _Frame(NamedTuple):
+    """A world on the way from the beginning to where the search is."""
+
+    vector: Vector
+    digest: bytes
+    actions: Iterator[Any]  # those not tried yet
+    came_by: Any
+
+
+class _Search:
+    """Depth first, with the way to where it is."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        self.explorer = explorer
+        self.is_open: dict[bytes, bool] = {}  # True: on the way from the beginning to here
+        self.quiet: set[str] = set()
+        self.transitions = 0
+        self.path: list[_Frame] = []
+        self.began = process_time()
+        first = explorer.first()
+        self._enter(first, explorer.canonical(first), None)
+
+    @property
+    def seconds(self) -> float:
+        return process_time() - self.began
+
+    def go_on(self) -> tuple[str, ...]:
+        """The next action of the newest world; what it shows to be wrong."""
+        vector, digest, actions, _ = self.path[-1]
+        action = next(actions, None)
+        if action is None:
+            self.is_open[digest] = False
+            self.path.pop()
+            return ()
+        self.transitions += 1
+        after, problems = self.explorer.after(vector, action)
+        new = self.explorer.canonical(after)
+        if problems:
+            self.path.append(_Frame(after, new, iter(()), action))
+        elif new not in self.is_open:
+            problems = self._enter(after, new, action)
+        elif self.is_open[new]:
+            self.path.append(_Frame(after, new, iter(()), action))
+            problems = ("quiet is never reached: the run goes round in a circle",)
+        return problems
+
+    def _enter(self, vector: Vector, digest: bytes, action: Any) -> tuple[str, ...]:
+        self.is_open[digest] = True
+        following = self.explorer.enabled(vector)
+        self.path.append(_Frame(vector, digest, iter(following), action))
+        if following:
+            return ()
+        self.quiet.add(self.explorer.signature(self.explorer.states_in(vector)))
+        return self.explorer.wrong_at_the_end(vector)
+
+    def result(self, problems: tuple[str, ...], complete: bool) -> Result:
+        found, scenario = None, self.explorer.scenario
+        if problems:
+            way = [frame.came_by for frame in self.path if frame.came_by]
+            actions = tuple(Action(self.explorer.addresses[a[0]], a[1]) for a in way)
+            found = Counterexample(scenario, actions, problems)
+        quiet = frozenset(self.quiet)
+        return Result(scenario, len(self.is_open), self.transitions, quiet, self.seconds, complete, found)
+
+
 def explore(
     scenario: Scenario,
     symmetry: bool = True,
@@ -426,51 +505,14 @@ def explore(
     """Depth first through all interleavings; stops at the first thing that is wrong. A world that leads back
     to
     itself would be a run that never gets quiet."""
-    explorer = Explorer(scenario, symmetry, partial_order)
-    began = process_time()
-    vector = explorer.first()
-    is_open = {explorer.canonical(vector): True}  # True: on the way from the beginning to here
-    quiet: set[str] = set()
-    transitions = 0
-    path: list[tuple[Vector, bytes, Iterator[Any], Any]] = []
-
-    def result(problems: tuple[str, ...] = (), last: Any = None, complete: bool = True) -> Result:
-        found = None
-        if problems:
-            way = [*(frame[3] for frame in path), *([last] if last else [])]
-            actions = tuple(Action(explorer.addresses[a[0]], a[1]) for a in way if a)
-            found = Counterexample(scenario, actions, problems)
-        seconds = process_time() - began
-        return Result(scenario, len(is_open), transitions, frozenset(quiet), seconds, complete, found)
-
-    path.append((vector, next(iter(is_open)), iter(explorer.enabled(vector)), None))
-    while path:
-        vector, digest, actions, _ = path[-1]
-        action = next(actions, None)
-        if action is None:
-            is_open[digest] = False
-            path.pop()
-            continue
-        transitions += 1
-        after, problems = explorer.after(vector, action)
-        if problems:
-            return result(problems, action)
-        new = explorer.canonical(after)
-        if new in is_open:
-            if is_open[new]:
-                return result(("quiet is never reached: the run goes round in a circle",), action)
-            continue
-        is_open[new] = True
-        following = explorer.enabled(after)
-        if not following:
-            quiet.add(explorer.signature(explorer.states_in(after)))
-            problems = explorer.wrong_at_the_end(after)
-            if problems:
-                return result(problems, action)
-        path.append((after, new, iter(following), action))
-        if len(is_open) >= max_states or (transitions % 1024 == 0 and process_time() - began > max_seconds):
-            return result(complete=False)
-    return result()
+    search = _Search(Explorer(scenario, symmetry, partial_order))
+    while search.path:
+        if problems := search.go_on():
+            return search.result(problems, complete=True)
+        is_late = search.transitions % 1024 == 0 and search.seconds > max_seconds
+        if len(search.is_open) >= max_states or is_late:
+            return search.result((), complete=False)
+    return search.result((), complete=True)
 
 
 def shortest(scenario: Scenario, about: str = "", max_states: int = 2_000_000) -> Counterexample | None:

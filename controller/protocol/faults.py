@@ -14,12 +14,16 @@ from controller.protocol.messages import (
     DUPLICATION_ACK,
     NOBODY,
     RECORD,
+    RETURN,
     START,
+    WELCOME,
     Delete,
     Duplicate,
     Event,
     Forward,
     Message,
+    Reachable,
+    TimedOut,
 )
 from controller.protocol.scenarios import ALL
 from controller.protocol.world import Fault, Scenario, Step
@@ -201,6 +205,39 @@ def ends_with_a_duplication_open(step: Step) -> Step:
     return faulty
 
 
+def returns_without_children(step: Step) -> Step:
+    """Who comes back, or takes somebody in again, says nothing of the children it has had meanwhile."""
+
+    def faulty(state: State, event: Event) -> Outcome:
+        outcome = step(state, event)
+        told = [m._replace(addresses=NOBODY) if m.kind in (RETURN, WELCOME) else m for m in outcome.messages]
+        return outcome._replace(messages=tuple(told))
+
+    return faulty
+
+
+def never_times_out(step: Step) -> Step:
+    """A peer that has vanished is waited for without end."""
+
+    def faulty(state: State, event: Event) -> Outcome:
+        if isinstance(event, TimedOut) and state.operations:
+            return Outcome(state._replace(gone=state.gone | {event.peer}))
+        return step(state, event)
+
+    return faulty
+
+
+def never_returns(step: Step) -> Step:
+    """A peer that was given up too early stays so, although it can be reached again."""
+
+    def faulty(state: State, event: Event) -> Outcome:
+        if isinstance(event, Reachable):
+            return Outcome(state._replace(returning=state.returning | {event.peer}))
+        return step(state, event)
+
+    return faulty
+
+
 FAULTS: dict[str, tuple[Fault, str]] = {
     fault.__name__: (fault, scenario)
     for fault, scenario in (
@@ -218,6 +255,9 @@ FAULTS: dict[str, tuple[Fault, str]] = {
         (drops_early_records, "duplicate"),
         (tells_predecessors_alone, "duplicate"),
         (ends_with_a_duplication_open, "duplicate-then-delete-x-duplicate"),
+        (never_times_out, "duplicate-x-vanish"),
+        (never_returns, "partition"),
+        (returns_without_children, "duplicate-and-partition"),
     )
 }
 

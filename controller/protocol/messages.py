@@ -14,9 +14,11 @@ DELETION_ACK = "deletion_ack"
 COUNT = "count"  # asks a predecessor for n_t (§4.1.1); counted apart
 COUNT_REPLY = "count_reply"
 RECORD = "record"
+RETURN = "return"  # beyond the paper: to a peer that was given up, or gave up the sender; answered by welcome
+WELCOME = "welcome"
 
 SCALING_KINDS = (DUPLICATION, DUPLICATION_ACK, START, DELETION, DELETION_ACK)  # what the paper counts
-KINDS = (*SCALING_KINDS, COUNT, COUNT_REPLY, RECORD)
+KINDS = (*SCALING_KINDS, COUNT, COUNT_REPLY, RECORD, RETURN, WELCOME)
 
 
 class Address(NamedTuple):
@@ -44,7 +46,7 @@ class Message(NamedTuple):
     sender: Address
     receiver: Address
     operation: int = 0  # the initiator's number of the operation that an ack belongs to
-    addresses: Addresses = NOBODY  # the new instances, or the leaving one
+    addresses: Addresses = NOBODY  # the new instances, or the leaving one; of a return: children to be met
     succs: Addresses = NOBODY  # of a start: the new instance's neighbours
     preds: Addresses = NOBODY
     told: Addresses = NOBODY  # of a deletion: everybody who gets it
@@ -81,6 +83,18 @@ class Gone(NamedTuple):
     peer: Address
 
 
+class TimedOut(NamedTuple):
+    """Beyond the paper: the peer has left something unanswered for too long. It may be alive all the same."""
+
+    peer: Address
+
+
+class Reachable(NamedTuple):
+    """Beyond the paper: there is a connection again to a peer that was given up."""
+
+    peer: Address
+
+
 class Joined(NamedTuple):
     """Beyond the paper: the testbed's word that it has started a peer itself, which no agent announced."""
 
@@ -91,4 +105,4 @@ class Keep(NamedTuple):
     """Beyond the paper: the testbed makes the agent a keeper, since its operator has lost one."""
 
 
-Event = Message | Duplicate | Delete | Forward | Tick | Gone | Joined | Keep
+Event = Message | Duplicate | Delete | Forward | Tick | Gone | TimedOut | Reachable | Joined | Keep

@@ -28,7 +28,11 @@ def _named(*scenarios: Scenario) -> dict[str, Scenario]:
     return {scenario.name: scenario for scenario in scenarios}
 
 
-D, X, V = duplicates, deletes, vanishes
+def gives_up(operator: int, name: str, peer_operator: int, peer: str) -> Act:
+    return Act(Address(operator, name), "give_up", peer=Address(peer_operator, peer))
+
+
+D, X, V, G = duplicates, deletes, vanishes, gives_up
 
 # In names, "x" stands between what happens at neighbouring operators, "+" between what happens at one.
 SMALL = _named(
@@ -63,21 +67,46 @@ LARGE = _named(
     Scenario("three-operators-of-three-mixed", (3, 3, 3), (D(0, "1"), X(1, "2"), D(2, "1"))),
     Scenario("three-operators-of-two-all", (2, 2, 2), (D(0, "1"), X(0, "2"), D(1, "1"), X(1, "2"))),
 )
-# Beyond the paper. Explored without partial-order reduction and without records: a vanished process takes
-# some along.
+# The paper's pipeline has five operators (§5.1): as far as the time allows.
+FIVE = _named(
+    Scenario("five-operators-one-duplicates", (1, 1, 1, 1, 1), (D(2, "1"),)),
+    Scenario("five-operators-one-deletes", (2, 2, 2, 2, 2), (X(2, "2"),)),
+    Scenario("five-operators-neighbours-delete", (1, 2, 2, 1, 1), (X(1, "2"), X(2, "2"))),
+    Scenario("five-operators-neighbours-duplicate", (1, 1, 1, 1, 1), (D(1, "1"), D(2, "1"))),
+    Scenario("five-operators-every-other-deletes", (2, 1, 2, 1, 2), (X(0, "2"), X(2, "2"), X(4, "2"))),
+    Scenario("five-operators-three-mixed", (1, 1, 2, 1, 1), (D(1, "1"), X(2, "2"), D(3, "1"))),
+    Scenario("five-operators-all-delete", (2, 2, 2, 2, 2), tuple(X(o, "2") for o in range(5))),
+    Scenario(
+        "five-operators-all-mixed", (1, 2, 1, 2, 1), (D(0, "1"), X(1, "2"), D(2, "1"), X(3, "2"), D(4, "1"))
+    ),
+    Scenario("five-operators-all-duplicate", (1, 1, 1, 1, 1), tuple(D(o, "1") for o in range(5))),
+)
+# Beyond the paper, without partial-order reduction. A peer that vanished times out by itself; G gives up a
+# peer that lives, as in a partition, and reaches it again later.
 FAILURES = _named(
-    Scenario("vanish", (2, 2), (V(0, "2"),), records=0),
-    Scenario("duplicate-and-vanish", (2, 2), (D(0, "2"), V(0, "2")), records=0),
-    Scenario("delete-and-vanish", (2, 2), (X(0, "2"), V(0, "2")), records=0),
-    Scenario("duplicate-x-vanish", (1, 2), (D(0, "1"), V(1, "2")), records=0),
-    Scenario("vanish-x-duplicate", (2, 1), (V(0, "2"), D(1, "1")), records=0),
-    Scenario("delete-x-vanish", (2, 2), (X(0, "2"), V(1, "2")), records=0),
+    Scenario("vanish", (2, 2), (V(0, "2"),)),
+    Scenario("duplicate-and-vanish", (2, 1), (D(0, "2"), V(0, "2"))),
+    Scenario("delete-and-vanish", (2, 2), (X(0, "2"), V(0, "2"))),
+    Scenario("duplicate-x-vanish", (1, 2), (D(0, "1"), V(1, "2"))),
+    Scenario("vanish-x-duplicate", (2, 1), (V(0, "2"), D(1, "1"))),
+    Scenario("delete-x-vanish", (2, 2), (X(0, "2"), V(1, "2"))),
     Scenario("duplicate-and-vanish-x-duplicate", (2, 1), (D(0, "2"), V(0, "2"), D(1, "1")), records=0),
     Scenario("duplicate-and-vanish-x-delete", (2, 2), (D(0, "2"), V(0, "2"), X(1, "2")), records=0),
-    Scenario("child-vanishes", (1, 2), (D(0, "1"), V(0, "1.1")), records=0),
+    Scenario("child-vanishes", (1, 2), (D(0, "1"), V(0, "1.1"))),
+    Scenario("partition", (1, 1), (G(0, "1", 1, "1"), G(1, "1", 0, "1"))),
+    Scenario("partition-of-one-side", (2, 1), (G(1, "1", 0, "2"),)),
+    Scenario("partition-and-duplicate", (1, 1), (G(0, "1", 1, "1"), D(0, "1"))),
+    Scenario("partition-x-duplicate", (1, 1), (G(0, "1", 1, "1"), D(1, "1"))),
+    Scenario("duplicate-and-partition", (1, 1), (D(0, "1"), G(0, "1", 1, "1"))),
+    Scenario(
+        "duplicate-and-partition-x-duplicate", (1, 1), (D(0, "1"), G(0, "1", 1, "1"), D(1, "1")), records=0
+    ),
+    Scenario("partition-x-delete", (1, 2), (G(0, "1", 1, "2"), X(1, "2"))),
+    Scenario("partition-and-delete", (2, 1), (G(0, "2", 1, "1"), X(0, "2"))),
+    Scenario("partition-and-vanish", (2, 2), (G(0, "1", 1, "2"), V(1, "2"))),
 )
 FIGURE_2 = replace(SMALL["duplicate-x-delete"], name="figure-2", fifo=False)
-ALL = {**SMALL, **LARGE, **FAILURES, FIGURE_2.name: FIGURE_2}
+ALL = {**SMALL, **LARGE, **FIVE, **FAILURES, FIGURE_2.name: FIGURE_2}
 
 
 def drawn(instances: tuple[int, ...], seed: int) -> Scenario:

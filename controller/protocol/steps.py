@@ -16,6 +16,9 @@ from controller.protocol.decision import Rules
 from controller.protocol.messages import (
     COUNT,
     COUNT_REPLY,
+    DELETION_ACK,
+    DUPLICATION,
+    DUPLICATION_ACK,
     INPUT,
     SCALING_KINDS,
     Address,
@@ -39,6 +42,9 @@ class StepRun:
     free_nodes: int | None = None  # None: as many as anybody asks for
     due: list[Message] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)  # messages processed in the last step, by kind
+    counted_by_operator: Counter[int] = field(
+        default_factory=Counter
+    )  # those that the paper counts, by whose
 
     @property
     def is_quiet(self) -> bool:
@@ -51,7 +57,7 @@ class StepRun:
 
     def advance(self, events: Iterable[tuple[Address, Event]] = ()) -> None:
         arrived, self.due = self.due, []
-        self.counted = Counter()
+        self.counted, self.counted_by_operator = Counter(), Counter()
         for message in arrived:
             self.due += self._do(message.receiver, message)
         first = [message for agent, event in events for message in self._begun(agent, event)]
@@ -72,6 +78,10 @@ class StepRun:
     def _do(self, agent: Address, event: Event) -> Sequence[Message]:
         if isinstance(event, Message):
             self.counted[event.kind] += 1
+            if event.kind in SCALING_KINDS:
+                is_ack = event.kind in (DUPLICATION_ACK, DELETION_ACK)
+                whose = event.receiver if is_ack else event.sender
+                self.counted_by_operator[whose.operator] += 1
         state = self.states.get(agent)
         if state is None:
             return ()  # it has terminated
@@ -119,6 +129,9 @@ class StepResult:
     instances: NDArray[np.int64]  # steps × operators, active ones, after each step
     messages: NDArray[np.int64]  # per step, as the paper counts
     questions: NDArray[np.int64]  # per step: asking for n_t, and the answers
+    messages_of: NDArray[np.int64]  # steps × operators: those of an operator's own duplications and deletions
+    announcements: NDArray[np.int64]  # per step: messages that announce new instances
+    left: dict[Address, State]  # who is there at the end, once all messages are through
 
 
 def simulate(
@@ -134,7 +147,7 @@ def simulate(
     run = StepRun(pipeline(instances), variant, rules or Rules(), free_nodes)
     draw = np.random.default_rng(seed)
     phase: dict[Address, int] = {}
-    rows, messages, questions = [], [], []
+    rows, counted, messages_of = [], [], []
     for number, load in enumerate(loads):
         for address in run.states:
             if address not in phase:
@@ -148,9 +161,15 @@ def simulate(
         ]
         run.advance(ticks)
         rows.append(run.instances(len(instances)))
-        messages.append(run.messages)
-        questions.append(run.counted[COUNT] + run.counted[COUNT_REPLY])
-    return StepResult(loads, np.array(rows), np.array(messages), np.array(questions))
+        asked = run.counted[COUNT] + run.counted[COUNT_REPLY]
+        counted.append((run.messages, asked, run.counted[DUPLICATION]))
+        messages_of.append([run.counted_by_operator[operator] for operator in range(len(instances))])
+    while not run.is_quiet:
+        run.advance()
+    messages, questions, announcements = np.array(counted).T
+    return StepResult(
+        loads, np.array(rows), messages, questions, np.array(messages_of), announcements, run.states
+    )
 
 
 def brownian(operators: int, steps: int, start: float, per_step: float, seed: int) -> Loads:

@@ -25,6 +25,8 @@ from controller.protocol.messages import (
     Forward,
     Gone,
     Message,
+    Reachable,
+    TimedOut,
 )
 from controller.protocol.wire import (
     MAX_FRAME_BYTES,
@@ -54,6 +56,7 @@ class Config(msgspec.Struct, frozen=True):
     book: list[tuple[Address, str, int]]  # every peer that may ever be met: address, host, port
     key_file: str
     max_frame_bytes: int = MAX_FRAME_BYTES
+    timeout_s: float = 30.0  # a peer that leaves something unacked for so long is given up
 
 
 class TcpAgent:
@@ -64,12 +67,14 @@ class TcpAgent:
         self.key = key
         self.max_frame_bytes = config.max_frame_bytes
         self.book = {address: (host, port) for address, host, port in config.book}
+        self.timeout_s = config.timeout_s
         self.refused = 0
         self.ended = asyncio.Event()
         self._events: asyncio.Queue[Event] = asyncio.Queue(QUEUE_MESSAGES)
         self._inboxes: dict[Address, Inbox] = {}
         self._outboxes: dict[Address, Outbox] = {}
         self._news: dict[Address, asyncio.Event] = {}
+        self._silent_since_s: dict[Address, float] = {}  # peers that owe an ack
         self._room = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -86,6 +91,7 @@ class TcpAgent:
             raise
         async with server:
             acting = asyncio.create_task(self._act())
+            self._tasks.add(asyncio.create_task(self._watch()))
             await self.ended.wait()
             await self._hand_over()
             acting.cancel()
@@ -94,7 +100,7 @@ class TcpAgent:
 
     async def _hand_over(self) -> None:
         deadline = asyncio.get_running_loop().time() + LINGER_S
-        while any(box.unacked for box in self._outboxes.values()):
+        while any(box.unacked for peer, box in self._outboxes.items() if peer not in self.state.gone):
             if asyncio.get_running_loop().time() > deadline:
                 return
             await asyncio.sleep(RETRY_S / 10)
@@ -106,11 +112,30 @@ class TcpAgent:
             self._do(await self._events.get())
             while self.state.queue and self.state.is_active and (self.state.succs or self.state.is_last):
                 self._do(Forward(random.choice(sorted(self.state.succs)) if self.state.succs else None))
-            while any(len(box.unacked) >= QUEUE_MESSAGES for box in self._outboxes.values()):
+            while self._is_full():
                 self._room.clear()
                 await self._room.wait()  # nothing is taken in until somebody takes something off
             if self.state.status == ENDED:
                 self.ended.set()
+
+    def _is_full(self) -> bool:
+        return any(
+            len(box.unacked) >= QUEUE_MESSAGES
+            for peer, box in self._outboxes.items()
+            if peer not in self.state.gone
+        )
+
+    async def _watch(self) -> None:
+        """Gives peers up that have been silent for too long. What they were sent is kept for their return."""
+        while True:
+            await asyncio.sleep(self.timeout_s / 10)
+            now_s = asyncio.get_running_loop().time()
+            for peer, box in list(self._outboxes.items()):
+                if not box.unacked or peer in self.state.gone:
+                    self._silent_since_s.pop(peer, None)
+                elif now_s - self._silent_since_s.setdefault(peer, now_s) > self.timeout_s:
+                    self._do(TimedOut(peer))
+                    self._room.set()
 
     def _do(self, event: Event) -> None:
         self.state, messages, _ = step(self.state, event)
@@ -143,12 +168,17 @@ class TcpAgent:
                 await asyncio.wait_for(
                     introduce(reader, writer, self.key, self.state.address, peer), HANDSHAKE_S
                 )
+                await self._reached(peer)
                 await self._talk(peer, reader, writer)
             except (OSError, EOFError, BadFrameError, TimeoutError):
                 await asyncio.sleep(RETRY_S)
             finally:
                 if writer is not None:
                     writer.close()
+
+    async def _reached(self, peer: Address) -> None:
+        if peer in self.state.gone:
+            await self._events.put(Reachable(peer))
 
     async def _talk(self, peer: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """All that is not acked goes again on a new connection, then what comes up."""
@@ -178,6 +208,8 @@ class TcpAgent:
                 raise BadFrameError("no ack")
             if peer in self._outboxes:
                 self._outboxes[peer] = self._outboxes[peer].acked(frame.number)
+                self._silent_since_s.pop(peer, None)
+            await self._reached(peer)
             self._room.set()
 
     # Listening
@@ -191,6 +223,7 @@ class TcpAgent:
             peer = await asyncio.wait_for(welcome(reader, writer, self.key, self.state.address), HANDSHAKE_S)
             if peer != TESTBED and peer not in self.book:
                 raise BadFrameError(f"{peer} is in nobody's book")
+            await self._reached(peer)
             while True:
                 frame = await read_frame(reader, self.max_frame_bytes)
                 writer.write(packed(await self._taken(peer, frame)))

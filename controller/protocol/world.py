@@ -7,7 +7,7 @@ influence the protocol, so one record on every possible way stands for all of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Literal, NamedTuple
@@ -22,6 +22,7 @@ from controller.protocol.agent import (
     State,
     Variant,
     child_of,
+    given_up,
     pipeline,
     step,
 )
@@ -32,8 +33,9 @@ from controller.protocol.messages import (
     Duplicate,
     Event,
     Forward,
-    Gone,
     Message,
+    Reachable,
+    TimedOut,
 )
 
 VANISHED = "vanished"  # ended without a word: the world's knowledge, never an agent's
@@ -45,8 +47,9 @@ class Act(NamedTuple):
     """Something that an agent does once, at any moment after its earlier acts."""
 
     agent: Address
-    kind: Literal["duplicate", "delete", "vanish"]
+    kind: Literal["duplicate", "delete", "vanish", "give_up"]
     children: int = 1
+    peer: Address | None = None  # whom it gives up, although that one lives
 
 
 class Vanish(NamedTuple):
@@ -70,7 +73,7 @@ class Scenario:
 
     @cached_property
     def has_failures(self) -> bool:
-        return any(act.kind == "vanish" for act in self.acts)
+        return any(act.kind in ("vanish", "give_up") for act in self.acts)
 
     @cached_property
     def _acts_by_agent(self) -> Mapping[Address, tuple[Act, ...]]:
@@ -118,7 +121,7 @@ def enabled(world: World, scenario: Scenario) -> list[Action]:
         for message in (channel[:1] if scenario.fifo else dict.fromkeys(channel))
     ]
     gone: set[Address] = set()
-    if scenario.has_failures and any(s.status == VANISHED for s in world.states.values()):
+    if scenario.has_failures:
         gone = {a for a, s in world.states.items() if s.status in (VANISHED, ENDED)}
     for address, state in world.states.items():
         if state.status in (VANISHED, ENDED):
@@ -129,8 +132,10 @@ def enabled(world: World, scenario: Scenario) -> list[Action]:
             actions += [Action(address, event) for event in moves(state)]
         if done < len(acts):
             actions += [Action(address, event) for event in planned(state, acts[done])]
-        if gone:
-            actions += [Action(address, Gone(peer)) for peer in sorted(known_to(state) & gone)]
+        if scenario.has_failures:
+            actions += [Action(address, TimedOut(peer)) for peer in sorted(known_to(state) & gone)]
+            alive = given_up(state) & world.states.keys() - gone
+            actions += [Action(address, Reachable(peer)) for peer in sorted(alive)]
     return actions
 
 
@@ -144,6 +149,9 @@ def moves(state: State) -> Iterator[Event]:
 
 def planned(state: State, act: Act) -> Iterator[Event | Vanish]:
     """The event of an act, if its moment can be now."""
+    if act.kind == "give_up" and act.peer in known_to(state) and state.status != IDLE:
+        assert act.peer is not None
+        yield TimedOut(act.peer)
     if act.kind == "vanish" and (state.status != IDLE or state.parent is not None):
         yield Vanish()
     elif state.status == ACTIVE and act.kind == "delete":
@@ -177,12 +185,17 @@ def perform(world: World, action: Action, scenario: Scenario) -> tuple[World, li
     if isinstance(event, Message):
         _take(channels, event)
         problems = [] if scenario.has_failures else wrong_delivery(state, event)
-        if state.status == VANISHED:
+        if state.status in (VANISHED, ENDED):
+            states[agent] = with_lost(state, [event])
             return World(states, channels, done), problems
     elif isinstance(event, Duplicate | Delete | Vanish):
         done[agent] = done.get(agent, 0) + 1
-    elif isinstance(event, Gone):
-        channels.pop((event.peer, agent), None)
+    elif isinstance(event, TimedOut):
+        peer = states[event.peer]
+        if is_planned(scenario, agent, done.get(agent, 0), event):
+            done[agent] = done.get(agent, 0) + 1
+        if peer.status == VANISHED:  # what it had sent and nobody has taken yet ended with it
+            states[event.peer] = with_lost(peer, channels.pop((event.peer, agent), ()))
     if isinstance(event, Vanish):
         states[agent] = state._replace(status=VANISHED)
         return World(states, channels, done), problems
@@ -194,6 +207,18 @@ def perform(world: World, action: Action, scenario: Scenario) -> tuple[World, li
         pair = (message.sender, message.receiver)
         channels[pair] = (*channels.get(pair, ()), message)
     return World(states, channels, done), problems
+
+
+def is_planned(scenario: Scenario, agent: Address, done: int, event: TimedOut) -> bool:
+    """Whether a time-out is the agent's next act. That of a dead peer is none: it comes by itself."""
+    acts = scenario.acts_of(agent)
+    return done < len(acts) and acts[done].kind == "give_up" and acts[done].peer == event.peer
+
+
+def with_lost(state: State, messages: Iterable[Message]) -> State:
+    """Records that nobody will process, in the hands of one that has ended."""
+    lost = tuple(message.number for message in messages if message.kind == RECORD)
+    return state._replace(queue=(*state.queue, *lost)) if lost else state
 
 
 def _take(channels: dict[tuple[Address, Address], tuple[Message, ...]], message: Message) -> None:
@@ -257,13 +282,13 @@ def _wrong_views(state: State, live: list[State]) -> Iterator[str]:
 
 
 def _wrong_records(born: list[State], scenario: Scenario) -> Iterator[str]:
-    """Each record is processed once. A process that vanishes may take records along: those are not asked
-    for."""
-    if scenario.has_failures:
-        return
+    """Each record is processed once. Only what was in the hands of a process that vanished, or was sent to
+    one that has ended, may be lost where there are failures."""
+    ended = [state for state in born if state.status in (VANISHED, ENDED)]
+    excused = {record for state in ended for record in state.queue} if scenario.has_failures else set()
     consumed = Counter(record for state in born for record in state.consumed)
     for record in range(scenario.records):
-        if consumed[record] == 0:
+        if consumed[record] == 0 and record not in excused:
             yield f"record {record} was lost"
         elif consumed[record] > 1:
             yield f"record {record} was processed {consumed[record]} times"

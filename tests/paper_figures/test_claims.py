@@ -127,3 +127,39 @@ def test_a_mean_is_judged_against_a_limit(limit, costs, state):
 def test_a_limit_is_one_limit(limit):
     with pytest.raises(ValueError, match="exactly one of above and below"):
         limited(**limit)
+
+
+def bounded(**bounds):
+    return Claim(text="a number", published=4, measured={"of": "delay", "unit": "steps", **bounds})
+
+
+@pytest.mark.parametrize(
+    ("bounds", "holds"),
+    [
+        pytest.param({"at_least": 1, "at_most": 8}, True, id="all of the interval within the bounds"),
+        pytest.param({"at_least": 4.9}, False, id="the interval's lower end is below"),
+        pytest.param({"at_most": 5.1}, False, id="the interval's upper end is above"),
+    ],
+)
+def test_a_statement_holds_where_its_interval_lies_within_the_bounds(metrics, published, bounds, holds):
+    paper = published.model_copy(update={"claims": (bounded(**bounds),)})
+    (found,) = judged_claims(metrics, paper, statements={"delay": [4.0, 5.0, 6.0, float("nan")]})
+    assert (found.ours, found.holds, found.unit) == (5.0, holds, "steps")
+    assert found.high - found.low == pytest.approx(2 * 4.303 / 3**0.5, rel=1e-3)  # Student, 2 degrees
+    assert found.state == ("holds" if holds else "does not hold")
+
+
+def test_one_value_is_exact_and_none_cannot_hold(metrics, published):
+    paper = published.model_copy(update={"claims": (bounded(at_least=4, at_most=4),)})
+    (exact,) = judged_claims(metrics, paper, statements={"delay": [4.0]})
+    assert (exact.low, exact.high, exact.holds) == (4.0, 4.0, True)
+    (none,) = judged_claims(metrics, paper, statements={"delay": []})
+    assert (none.ours, none.holds) == (None, False)
+
+
+def test_a_statement_that_nobody_measures_and_one_without_bounds_are_errors(metrics, published):
+    paper = published.model_copy(update={"claims": (bounded(at_least=1),)})
+    with pytest.raises(FogscaleError, match="did you mean delay_s"):
+        judged_claims(metrics, paper, statements={"delay_s": [1.0]})
+    with pytest.raises(ValueError, match="could not fail"):
+        bounded()

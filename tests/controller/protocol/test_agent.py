@@ -15,13 +15,15 @@ from controller.protocol.messages import (
     Joined,
     Keep,
     Message,
+    Reachable,
     Tick,
+    TimedOut,
 )
 
 A1, A2 = Address(0, "1"), Address(0, "2")
 B1, B2 = Address(1, "1"), Address(1, "2")
 C1 = Address(2, "1")
-NEW = B2.child(1)
+NEW, NEW_A = B2.child(1), A1.child(1)
 
 
 def agents():
@@ -253,3 +255,26 @@ def test_a_new_keeper_stays_and_who_leaves_already_cannot_be_one():
     assert step(kept, Delete()).state == kept
     leaving = step(other, Delete()).state
     assert step(leaving, Keep()).state == leaving
+
+
+def test_a_peer_given_up_too_early_is_taken_in_again_and_meets_the_children_it_missed():
+    first, below = pipeline((1, 1))[A1], pipeline((1, 1))[B1]
+    first = step(first, TimedOut(B1)).state
+    begun = step(first, Duplicate((NEW_A,)))
+    assert sent(begun) == [("duplication", INPUT)]  # B1 is not waited for
+    asking = step(begun.state, Reachable(B1))
+    assert sent(asking) == [("return", B1)]
+    assert sent(step(asking.state, Reachable(B1))) == []  # once is enough
+    below, messages, _ = step(below, asking.messages[0])
+    assert [(m.kind, m.receiver) for m in messages] == [("welcome", A1), ("return", NEW_A)]
+    assert step(asking.state, messages[0]).state.succs == {B1}
+
+
+def test_late_duplicate_and_unknown_returns_change_nothing_more():
+    below = pipeline((1, 1))[B1]
+    again = Message("return", A1, B1)
+    once = step(below, again).state
+    assert once == below
+    assert step(below, Message("return", Address(3, "far"), B1)).state.ignored == 1
+    leaving = step(pipeline((1, 2))[B2], Delete()).state
+    assert sent(step(leaving, Message("return", A1, B2))) == []

@@ -7,6 +7,7 @@ import pytest
 from controller.network import RttMatrix, RttUniform
 from controller.protocol.delays import DelayedRun, views_agree
 from controller.protocol.messages import Address, Duplicate
+from fogscale.errors import FogscaleError
 
 FAR = RttMatrix(("a", "b"), ((0.0, 300.0), (300.0, 0.0)))
 
@@ -56,3 +57,17 @@ def test_the_same_seed_gives_the_same_run():
         run.run_until(60)
     assert runs[0].sent == runs[1].sent
     assert runs[0].states == runs[1].states
+
+
+def test_lost_messages_are_sent_again_and_only_cost_time():
+    def at(operator, time_s):
+        return 4000.0 if int(time_s / 40 + operator) % 2 else 200.0
+
+    sure, lossy = run_of(at), run_of(at, loss_ratio=0.5, resend_s=1.0)
+    for run in (sure, lossy):
+        run.run_until(200)
+        run.settle()
+        assert run.is_quiet
+        assert views_agree(run.states, 3)
+    with pytest.raises(FogscaleError, match="loss_ratio is 1"):
+        run_of(at, loss_ratio=1.0)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -236,3 +237,31 @@ def test_a_taken_port_is_one_line():
             FogscaleError, match=f"port {port} of 127.0.0.1 is taken: stop what listens there"
         ):
             asyncio.run(run())
+
+
+@pytest.fixture
+def impatient(tmp_path):
+    """Two operators of one instance that give each other up within seconds."""
+    states = pipeline((1, 1))
+    bed = Testbed(tmp_path, [*states, NEW])
+    try:
+        for state in states.values():
+            bed.start(state, timeout_s=2.0)
+        for address in states:
+            bed.until(address, lambda _: True)
+        yield bed
+    finally:
+        bed.close()
+
+
+def test_a_peer_that_falls_silent_in_mid_protocol_is_given_up_and_taken_in_again_when_it_is_back(impatient):
+    os.kill(impatient.processes[B1].pid, signal.SIGSTOP)
+    impatient.start(child_of(impatient.tell(A1, "report").state, NEW), timeout_s=2.0)
+    impatient.until(NEW, lambda state: state.status == "idle")
+    impatient.tell(A1, "duplicate", children=(NEW,))
+    impatient.until(A1, lambda state: B1 in state.gone and not state.operations)
+    impatient.until(NEW, lambda state: state.status == "active")  # nobody waits for the silent one
+    os.kill(impatient.processes[B1].pid, signal.SIGCONT)
+    impatient.until(B1, lambda state: state.preds == {A1, NEW})
+    for address in (A1, NEW):
+        impatient.until(address, lambda state: state.succs == {B1} and B1 not in state.gone)

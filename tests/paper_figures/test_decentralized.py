@@ -1,0 +1,117 @@
+"""The decentralized paper: its statements come from what was measured, its parts say what the runs say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from analysis.plotting import styled
+from controller.experiment import load as load_experiment
+from controller.experiment import runs_of, scenarios_of
+from paper_figures.campaign import paper_module
+from paper_figures.claims import judged_claims
+from paper_figures.decentralized import measurements, statements
+from paper_figures.published import load as load_published
+from paper_figures.published import paper_folder
+
+FOLDER = paper_folder("decentralized")
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seeds of everything, few points."""
+    folder = tmp_path_factory.mktemp("tables")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measurements, "LOOP_SEEDS", 1)
+        patch.setattr(measurements, "RAMPS", {("straight", 100.0): 2, ("by a share", 0.01): 2})
+        patch.setattr(measurements, "READINGS", ((), ("more_than_one",), ("by_view",)))
+        beyond = {"delay_s": (0.0, 5.0), "loss_ratio": (0.5,), "change_per_s": (100.0,)}
+        patch.setattr(measurements, "BEYOND", beyond)
+        found = measurements.measured(load_experiment(FOLDER / "experiment.yml"), [1, 2])
+    for name, frame in found.items():
+        frame.to_parquet(folder / f"{name}.parquet")
+    columns = ["job_cost", "job_accuracy_u", "job_accuracy_o", "job_timeshare_u", "processed_ratio"]
+    rows = [
+        {"scenario": "pipeline", "variation": "", "policy": policy, "seed": seed}
+        | dict.fromkeys(columns, 0.5 * seed)
+        | {"reconfigurations": 3}
+        for policy in ("decentralized", "ds2", "gesscale")
+        for seed in (1, 2)
+    ]
+    pd.DataFrame(rows).to_parquet(folder / "metrics.parquet")
+    return folder
+
+
+def test_every_statement_is_measured_and_judged(tables: Path) -> None:
+    published = load_published(FOLDER)
+    found = statements.statements(tables)
+    judged = judged_claims(pd.DataFrame(), published, statements=found)
+    assert len(judged) == len(published.claims) == len(found)
+    exact = {claim.text: claim for claim in judged if claim.low == claim.high}
+    assert len(exact) == 7
+    assert all(claim.holds for claim in exact.values())
+
+
+def test_worked_cases_and_formulas_are_counted_exactly(tables: Path) -> None:
+    worked = pd.read_parquet(tables / "worked.parquet").iloc[0]
+    assert (worked["messages_30"], worked["messages_168"]) == (30, 168)
+    rounds = pd.read_parquet(tables / "rounds.parquet")
+    assert len(rounds) > 500
+    assert (rounds["counted"] == rounds["formula"]).all()
+
+
+def test_the_loop_and_the_papers_clock_play_the_same_walk(tables: Path) -> None:
+    steps = pd.read_parquet(tables / "steps.parquet")
+    first = steps[steps["seed"] == 1].set_index(["way", "step"])
+    assert (first.loc["loop", "load"] == first.loc["steps", "load"]).all()
+    means = first.groupby("way")[["nodes", "messages"]].mean()
+    assert means.loc["loop", "nodes"] == pytest.approx(means.loc["steps", "nodes"], rel=0.1)
+    assert means.loc["loop", "messages"] == pytest.approx(means.loc["steps", "messages"], rel=0.4)
+
+
+def test_printed_readings_have_the_effect_that_the_table_shows(tables: Path) -> None:
+    errata = pd.read_parquet(tables / "errata.parquet").groupby("reading").mean()
+    assert errata.loc["more_than_one", "accuracy"] < 0.8 < errata.loc["", "accuracy"]
+    assert errata.loc["by_view", "stuck"] > 0 == errata.loc["", "stuck"]
+    assert errata.loc["by_view", "views_agree"] < 1 == errata.loc["", "views_agree"]
+
+
+def test_slow_messages_cost_accuracy(tables: Path) -> None:
+    beyond = pd.read_parquet(tables / "beyond.parquet").groupby(["what", "value"]).mean()
+    assert beyond.loc[("delay_s", 5.0), "wrong_ratio"] > beyond.loc[("delay_s", 0.0), "wrong_ratio"]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("figure_*.py")), ids=lambda path: path.stem)
+def test_a_figure_is_drawn(path: Path, tables: Path) -> None:
+    module = paper_module(FOLDER, path.stem)
+    with styled():
+        figure = module.draw(module.load(tables))
+    assert isinstance(figure, Figure)
+    assert all(axis.lines or axis.collections for axis in figure.axes)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("table_*.py")), ids=lambda path: path.stem)
+def test_a_table_has_rows_and_no_empty_cell(path: Path, tables: Path) -> None:
+    frame = paper_module(FOLDER, path.stem).load(tables)
+    assert len(frame) > 1
+    assert frame.notna().all(axis=None)
+
+
+def test_every_seed_has_a_walk_of_its_own_and_every_policy_the_same() -> None:
+    pipeline = scenarios_of(load_experiment(FOLDER / "experiment.yml"))["pipeline"]
+    runs = runs_of(pipeline, seeds=[1, 2])
+    assert {(run.seed, run.workload.parameters["seed"]) for run in runs} == {(1, 1), (2, 2)}
+
+
+def test_doubling_on_a_straight_ramp_is_quadratic() -> None:
+    """20 new nodes a step, each for 4 messages per node that is there: the sum over a doubling is 6 n²."""
+    nodes = pd.Series(range(20, 2001, 20))
+    run = pd.DataFrame({"nodes": nodes, "messages": 80 * nodes, "duplicates": True, "seed": 1})
+    ramps = run.assign(shape="straight", growth=100.0)
+    one = statements.exponents(ramps, statements.FIGURE_6, statements.per_iteration)["exponent"]
+    two = statements.exponents(ramps, statements.FIGURE_6, statements.per_doubling)["exponent"]
+    assert one.tolist() == [pytest.approx(1.0)]
+    assert two.tolist() == [pytest.approx(2.0, abs=0.06)]  # a few nodes at first
