@@ -31,7 +31,7 @@ HELD = (
 
 ADDED = (
     "begin_s", "end_s", "next_offered", "last_response_mean_ms", "change_s", "steady_s", "last_steady_s",
-    "counts_from_s", "span_s", "counts_until_s", "done_s", "finished",
+    "counts_from_s", "begins_to_count_s", "span_s", "counts_until_s", "done_s", "finished",
 )  # fmt: skip
 
 
