@@ -275,7 +275,7 @@ def test_a_trace_of_years_becomes_coarser_rather_than_too_large(tmp_path):
 
     manifest = {
         "format": 1, "name": "long", "kind": "taxi", "title": "trips", "files": [],
-        "span_s": 3 * MOST_STEPS + 1, "start": "2010-01-01T00:00:00",
+        "span_s": 3 * MOST_STEPS + 1, "start": "2010-01-01T00:00:00", "rows": {"kept": 26},
     }  # fmt: skip
     (tmp_path / "trace.json").write_text(json.dumps(manifest))
     seconds = [0, 1, 4, 3 * MOST_STEPS]
