@@ -213,6 +213,7 @@ def tables(experiment, published, tmp_path_factory) -> Path:
     metrics = pd.DataFrame(rows)
     metrics.to_parquet(folder / "metrics.parquet")
     judged_orders(metrics[metrics["variation"] == BASE], published).to_parquet(folder / "orders.parquet")
+    work_out(FOLDER, folder)
     return folder
 
 
