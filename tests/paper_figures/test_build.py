@@ -61,7 +61,7 @@ def test_summary_json_is_what_others_script_against(built):
     assert list(summary["orders"]) == ["agree", "disagree", "not_significant"]
     assert sum(summary["orders"].values()) == 42
     assert len(summary["claims"]) == 7
-    known = ["text", "published", "ours", "low", "high", "holds", "state", "p", "test", "correction"]
+    known = ["text", "published", "ours", "low", "high", "holds", "state", "p", "test", "correction", "unit"]
     assert all(list(claim) == known for claim in summary["claims"])
     assert summary["cells"]["all"] == 28
     assert 0 <= summary["ceiling"]["low"] <= summary["ceiling"]["agree"] <= summary["ceiling"]["high"] <= 42
