@@ -21,6 +21,7 @@ from numpy.random import Generator
 from controller.contract import Policy
 from controller.model import Topology
 from fogscale.errors import FogscaleError, unknown
+from fogscale.plugins import why_broken
 
 _REGISTERED: dict[str, type[Any]] = {}
 _BROKEN: dict[str, str] = {}  # name -> why it cannot be used
@@ -70,12 +71,9 @@ def _discover() -> None:
 
 
 def _load(name: str, place: str, load: Callable[[], Any]) -> None:
-    """Somebody else's file can fail in any way; that is its own matter, and no reason to stop the others."""
-    try:
-        load()
-    except (Exception, SystemExit) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        _BROKEN[name] = f"{place} cannot be imported ({reason}): fix or remove it"
+    problem = why_broken(place, load)
+    if problem is not None:
+        _BROKEN[name] = problem
 
 
 def broken() -> dict[str, str]:

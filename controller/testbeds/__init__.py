@@ -40,6 +40,7 @@ from pydantic import BeforeValidator, SerializeAsAny
 from controller.contract import Testbed
 from controller.model import Capabilities, Placement, Topology
 from fogscale.errors import FogscaleError, unknown
+from fogscale.plugins import why_broken
 from fogscale.settings import Settings
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings, replay_span_s
@@ -162,12 +163,9 @@ def _discover() -> None:
 
 
 def _load(name: str, place: str, load: Callable[[], Any]) -> None:
-    """Somebody else's file can fail in any way; that is its own matter, and no reason to stop the others."""
-    try:
-        load()
-    except (Exception, SystemExit) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        _BROKEN[name] = f"{place} cannot be imported ({reason}): fix or remove it"
+    problem = why_broken(place, load)
+    if problem is not None:
+        _BROKEN[name] = problem
 
 
 def broken() -> dict[str, str]:
