@@ -140,4 +140,4 @@ def pod_problems(tries: Sequence[Attempt], lines: Sequence[str]) -> list[str]:
 
 def _problems(tries: Sequence[Attempt], outcomes: Sequence[str]) -> list[str]:
     found = [each.problem(outcome) for each, outcome in zip(tries, outcomes, strict=True)]
-    return [problem for problem in found if problem is not None]
+    return list(dict.fromkeys(problem for problem in found if problem is not None))  # one line for each, once
