@@ -114,27 +114,30 @@ def _followed_jvm() -> Iterator[None]:
         _jvms.append(process)
         return process
 
-    before = java_gateway.Popen
+    before, known = java_gateway.Popen, len(_jvms)
     java_gateway.Popen = started
     try:
         yield
     except BaseException:
-        end_at_once()
+        if len(_jvms) > known:  # an older session, which others may use, goes on
+            end_at_once()
         raise
     finally:
         java_gateway.Popen = before
 
 
 def end_at_once(patience_s: float = 3.0) -> None:
-    """Ends Spark and all its processes: asked first, so that it removes its files, and then by force."""
+    """Ends Spark and all its processes: asked first, so that it removes its files, and then by force. One
+    that is just starting has none yet; asked, it would only complain that nobody waits for it."""
     from pyspark import SparkContext
 
+    first_s = patience_s if SparkContext._gateway is not None else 0.0
     for process in _jvms:
-        if process.stdin is not None:
+        if process.stdin is not None and first_s:
             with suppress(OSError):
                 process.stdin.close()  # which is how Spark hears that nobody is there any more
         with suppress(subprocess.TimeoutExpired):
-            process.wait(patience_s)
+            process.wait(first_s)
         for pid in _of_session(process.pid):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from analysis.plotting import styled
 from controller.campaign.records import keep
 from controller.experiment import load, runs_of, varied
-from controller.journal import Journal
+from controller.journal import Journal, read
 from controller.recording import JOURNAL
 from controller.run import execute
 from paper_figures.campaign import paper_module
@@ -40,10 +40,12 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _give_findings(journal: Path) -> None:
     rescales = [{"silent_s": silent_s, "outcome": "done"} for silent_s in (20.0, 30.0, 31.0)]
-    lines = journal.read_text().splitlines()
-    memory = Journal(None, None)
-    memory.end(True, (), {"audit": AUDIT, "rescales": rescales, "gaps": []})
-    journal.write_text("\n".join([*lines[:-1], memory.lines[0].decode()]) + "\n")
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-1]))
+    recorded = read(journal)
+    assert recorded is not None
+    again = Journal.open(journal, recorded.run, recorded.topology)
+    again.end(True, (), {"audit": AUDIT, "rescales": rescales, "gaps": []})
+    again.close()
 
 
 @pytest.fixture(scope="module")
