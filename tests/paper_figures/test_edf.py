@@ -12,6 +12,7 @@ from controller.experiment import runs_of
 from controller.model import records_per
 from controller.run import prepare
 from controller.testbeds.simulated.settings import simulation_of
+from paper_figures.campaign import varied_experiment
 from paper_figures.claims import from_published_table
 from paper_figures.edf import calibration, figure_optimum, panels, rows, table_requests
 from paper_figures.published import load as load_published
@@ -150,3 +151,12 @@ def test_nobody_is_better_than_the_optimum_and_the_model_reaches_it_in_twelve_ho
 
 def test_learning_is_drawn_with_a_line_for_each_learner_and_weights(learned):
     assert len(figure_optimum.draw(learned).axes[0].lines) == 4
+
+
+def test_a_variation_lets_the_source_scale_and_changes_no_other_operator(experiment, published):
+    variation = next(each for each in published.variations if each.name == "source_scales")
+    changed = varied_experiment(FOLDER, experiment, variation, {}).topology.operators
+    before = experiment.topology.operators
+    assert changed[0].n_max == 3
+    assert [each.model_copy(update={"n_max": 1}) for each in changed[:1]] == list(before[:1])
+    assert list(changed[1:]) == list(before[1:])
