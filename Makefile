@@ -16,7 +16,7 @@ SETS ?= 200
 RECORDS ?= paper_figures/gesscale/measured
 comma := ,
 
-.PHONY: help setup experiment campaign faults compare figures sensitivity calibrate validate artifacts testbed-up testbed-down test test-together test-alone test-testbed fuzz lint format bench lock clean
+.PHONY: help setup experiment campaign faults compare figures sensitivity plausible calibrate validate artifacts testbed-up testbed-down test test-together test-alone test-testbed fuzz lint format bench lock clean
 
 help: ## Print this help
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,11 +60,14 @@ compare: $(VENV)/.ready ## Compare policies with Welch's t-test (POLICIES=a,b WO
 	@[ -n "$(POLICIES)" ] || { echo "name policies: make compare POLICIES=gesscale,thr_nlaware" >&2; exit 2; }
 	@$(BIN)/fogscale compare --policies "$(POLICIES)" $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(FRESH),--fresh) --out "$(RESULTS)"
 
-figures: $(VENV)/.ready ## Regenerate the tables and figures of a paper, published values beside ours (PAPER=)
-	@$(BIN)/fogscale figures $(if $(PAPER),--paper "$(PAPER)") $(if $(SEEDS),--seeds "$(SEEDS)") --out "$(RESULTS)"
+figures: $(VENV)/.ready ## Regenerate all papers' tables and figures, published values beside ours (PAPER=, FULL=1: what takes long, too)
+	@$(BIN)/fogscale figures $(if $(PAPER),--paper "$(PAPER)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(FULL),--full) --out "$(RESULTS)"
 
 sensitivity: $(VENV)/.ready ## Repeat a paper's ranking over all plausible parameters (PAPER=, minutes)
 	@$(BIN)/fogscale sensitivity $(if $(PAPER),--paper "$(PAPER)") --sets "$(SETS)" --out "$(RESULTS)"
+
+plausible: $(VENV)/.ready ## Find the parameters under which a paper's table is plausible (PAPER=, SETS=; goes on where it stopped)
+	@$(BIN)/fogscale plausible $(if $(PAPER),--paper "$(PAPER)") --sets "$(SETS)" $(if $(FRESH),--fresh) --out "$(RESULTS)"
 
 calibrate: $(VENV)/.ready-testbed ## Measure a real testbed and write its profile (TESTBED=local|pi, SET=cost-us=20,2000, REPLICAS=, RTT=)
 	@$(BIN)/fogscale calibrate --testbed "$(or $(TESTBED),local)" $(if $(SET),--set "$(SET)") $(if $(REPLICAS),--replicas "$(REPLICAS)") $(if $(RTT),--rtt "$(RTT)") $(if $(FRESH),--fresh) --out "$(RESULTS)"
@@ -94,7 +97,7 @@ test-alone: $(VENV)/.ready-dev # those that judge the clock
 test-testbed: $(VENV)/.ready-dev ## Build emulated nodes and test them for real (needs root)
 	@$(BIN)/python -m pytest -m "testbed or qemu" --durations=12 $(ARGS)
 
-fuzz: $(VENV)/.ready-dev ## Try 10,000 damaged files and answers, and 300 odd commands (minutes)
+fuzz: $(VENV)/.ready-dev ## Try 10,000 damaged files and answers, 300 odd commands, and Ctrl-C (minutes)
 	@$(BIN)/python -m tests.fuzz
 
 lint: $(VENV)/.ready-dev ## Check style and types

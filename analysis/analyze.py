@@ -18,6 +18,7 @@ from analysis.runs import Tables, read_journals, read_parquet, write_parquet
 from analysis.schema import SAMPLES
 from analysis.spark import literal, local_path
 from controller.recording import MANIFEST, NAMED_BY, run_folder
+from fogscale.files import write_whole
 
 PARQUET = "parquet"  # beside the runs
 MAPS = [field.name for field in SAMPLES.fields if field.dataType.typeName() == "map"]
@@ -54,7 +55,7 @@ def analyze(
     shown = first_runs(metrics)
     samples, decisions = _details(tables, shown)
     write_tables(metrics.drop(columns="variation"), folder / "metrics", caption="Metrics by run")
-    pairs(metrics).to_csv(folder / "pairs.csv", index=False)
+    write_whole(folder / "pairs.csv", pairs(metrics).to_csv(index=False))
     operators = metrics_by_operator(tables.samples, tables.runs).orderBy("run_id", "operator").toPandas()
     caption = "Metrics by run and operator"
     write_tables(operators.drop(columns="variation"), folder / "metrics_by_operator", caption)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-import sys
-import threading
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import fields
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -25,21 +19,27 @@ from pyspark.storagelevel import StorageLevel
 from analysis.kept_rows import KeptRows, keys_of
 from analysis.schema import RUNS, SAMPLES
 from analysis.shipping import ship_packages
-from analysis.spark import is_local, literal
-from controller import policies
+from analysis.spark import literal
+from analysis.spreading import (
+    failing_by_name,
+    is_shared,
+    label,
+    named_failures,
+    progress,
+    spread,
+    with_policies_of_script,
+)
 from controller.model import Sample
-from controller.recording import NAMED_BY, run_id, variation_text
+from controller.recording import run_id, variation_text
 from fogscale.errors import FogscaleError
 
 Simulate = Callable[[str], tuple[dict[str, Any], Sequence[Sample]]]
 """From a run as a JSON document to the facts of the run (as in a journal's start line) and its samples."""
 
 ROWS_PER_TASK = 100_000  # samples that a task sorts by run and time, several times at once
-RUNS_PER_TASK = 8  # a few seconds of work: long beside the cost of a task, short beside the campaign
 
 _ROW = StructType([*SAMPLES.fields]).add("run", RUNS)
 _SAMPLED = tuple(field.name for field in fields(Sample))
-_FAILED = "fogscale run failed"
 
 
 class Campaign(NamedTuple):
@@ -73,17 +73,17 @@ def run_campaign(
     if not runs:
         raise FogscaleError("the campaign has no runs: name at least one policy, workload and seed")
     ship_packages(spark)
-    work = simulate or _real_simulate()
+    work = simulate or with_policies_of_script(_real_simulate)
     with ExitStack() as in_use:
         if kept is not None and is_shared(spark, kept):
             in_use.enter_context(KeptRows(kept).alone())
             rows = _kept_rows(spark, runs, work, KeptRows(kept.absolute()), fresh)
         else:
-            rows = _spread(spark, list(enumerate(runs)), "position int, document string").mapInArrow(
+            rows = spread(spark, list(enumerate(runs)), "position int, document string").mapInArrow(
                 _simulated(work), _ROW
             )
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
-        with _progress(spark, len(runs)), _named_failures(rows):
+        with progress(spark, len(runs)), named_failures(rows):
             count = rows.count()
         samples = rows.where(F.col("time_s").isNotNull()).select(*SAMPLES.names)
         campaign = Campaign(
@@ -97,20 +97,6 @@ def run_campaign(
     return campaign
 
 
-def is_shared(spark: SparkSession, folder: Path) -> bool:
-    """Whether the workers see the same folder: always on one machine; on a cluster, they are asked."""
-    if is_local(spark.sparkContext.master or ""):
-        return True
-    folder.mkdir(parents=True, exist_ok=True)
-    token = folder.absolute() / f".{uuid.uuid4()}.token"
-    token.touch()
-    try:
-        asked = spark.sparkContext.parallelize(range(64), 64)
-        return all(asked.map(lambda _: token.exists()).collect())
-    finally:
-        token.unlink()
-
-
 def _kept_rows(
     spark: SparkSession, runs: Sequence[str], simulate: Simulate, kept: KeptRows, fresh: bool
 ) -> DataFrame:
@@ -121,26 +107,16 @@ def _kept_rows(
     wanted = [(place, run, key) for place, (run, key) in enumerate(zip(runs, keys, strict=True))]
     # Two runs with one key are one run twice, which is found out once both have rows.
     if duplicate := next((row for row in wanted if keys.index(row[2]) != row[0]), None):
-        raise FogscaleError(f"{_label(*duplicate[:2])} is in the campaign twice: vary its seed or settings")
+        raise FogscaleError(f"{label(*duplicate[:2])} is in the campaign twice: vary its seed or settings")
     todo = [row for row in wanted if row[2] in missing]
     if todo:
-        tasks = _spread(spark, todo, "position int, document string, key string")
+        tasks = spread(spark, todo, "position int, document string, key string")
         written = tasks.mapInArrow(_written(simulate, kept), "key string")
-        with _progress(spark, len(todo)), _named_failures(written):
+        with progress(spark, len(todo)), named_failures(written):
             written.count()
     kept.keep_only(keys)
     reader = spark.read.schema(_ROW).options(**literal(kept.folder))
     return reader.format("parquet").load(pathGlobFilter="*.parquet")
-
-
-def _spread(spark: SparkSession, runs: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
-    """Dealt out evenly to as many tasks as keep all cores busy to the end."""
-    tasks = _task_count(len(runs), spark.sparkContext.defaultParallelism)
-    return spark.createDataFrame(list(runs), schema).coalesce(1).repartition(tasks)
-
-
-def _task_count(runs: int, cores: int) -> int:
-    return min(runs, max(4 * cores, ceil(runs / RUNS_PER_TASK)))
 
 
 def _partitions(spark: SparkSession, rows: int) -> int:
@@ -183,42 +159,15 @@ def _written(
     return write_batches
 
 
-def _real_simulate() -> Simulate:
-    """With the policies that only this process knows: those of the script that is running."""
-    known = policies.of_script()
-
-    def simulate_with_them(run: str) -> tuple[dict[str, Any], Sequence[Sample]]:
-        from controller.run import simulate  # on the worker only: the driver need not load the engine
-
-        for name, policy in known.items():
-            policies.register(name)(policy)
-        return simulate(run)
-
-    return simulate_with_them
-
-
 def _run_one(simulate: Simulate, position: int, document: str) -> pa.RecordBatch:
-    try:
-        facts, samples = simulate(document)
-        return _batch(facts, samples)
-    except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise RuntimeError(f"{_FAILED}[[{_label(position, document)}: {reason}]]") from error
+    with failing_by_name(position, document):
+        return _batch(*simulate(document))
 
 
-def _label(position: int, document: str) -> str:
-    """What a run calls itself, as far as its document tells."""
-    try:
-        fields = json.loads(document)
-    except ValueError:
-        fields = {}
-    names = []
-    for key in NAMED_BY:
-        value = fields.get(key) if isinstance(fields, Mapping) else None
-        value = value.get("name") if isinstance(value, Mapping) else value
-        if value is not None:
-            names.append(f"{key}={value}")
-    return f"run {position + 1} ({', '.join(names) or document[:80]})"
+def _real_simulate(run: str) -> tuple[dict[str, Any], Sequence[Sample]]:
+    from controller.run import simulate  # on the worker only: the driver need not load the engine
+
+    return simulate(run)
 
 
 def _batch(facts: Mapping[str, Any], samples: Sequence[Sample]) -> pa.RecordBatch:
@@ -251,65 +200,3 @@ def _nested(value: Any, kind: DataType) -> Any:
 def _cell(value: Any) -> Any:
     """As Arrow takes it: a mapping as its pairs."""
     return list(value.items()) if isinstance(value, Mapping) else value
-
-
-# On the driver
-
-
-@contextmanager
-def _named_failures(rows: DataFrame) -> Iterator[None]:
-    """A run that fails is named in one line, instead of Spark's account of the task that ran it."""
-    try:
-        yield
-    except PySparkException as error:
-        rows.unpersist()
-        named = re.search(re.escape(_FAILED) + r"\[\[(.*?)\]\]", str(error), re.DOTALL)
-        if named is None:
-            raise
-        raise FogscaleError(f"{named[1]}; repeat that run alone to see where it fails") from error
-    except BaseException:
-        rows.unpersist()
-        raise
-
-
-@contextmanager
-def _progress(spark: SparkSession, runs: int) -> Iterator[None]:
-    """A bar on standard error while the block runs; nothing where standard error is no terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    group = f"campaign-{uuid.uuid4()}"
-    spark.sparkContext.setJobGroup(group, f"a campaign of {runs} runs")
-    over = threading.Event()
-    look = (TextColumn("Simulating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*look, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=runs)
-
-        def follow() -> None:
-            while not over.wait(0.3):
-                bar.update(task, completed=round(runs * _share_done(spark, group)))
-
-        follower = threading.Thread(target=follow, daemon=True)
-        follower.start()
-        try:
-            yield
-        finally:
-            over.set()
-            follower.join()
-            spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
-
-
-def _share_done(spark: SparkSession, group: str) -> float:
-    """The share of finished tasks of the stage with the most tasks: the one that simulates."""
-    tracker = spark.sparkContext.statusTracker()
-    share, most = 0.0, 0
-    for job in tracker.getJobIdsForGroup(group):
-        info = tracker.getJobInfo(job)
-        for stage_id in info.stageIds if info else []:
-            stage = tracker.getStageInfo(stage_id)
-            if stage and stage.numTasks > most:
-                share, most = stage.numCompletedTasks / stage.numTasks, stage.numTasks
-    return share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name all Spark code knows it by
 
 from analysis.schema import DECISIONS, RECEIPTS, check
@@ -12,7 +12,8 @@ def decision_log(decisions: DataFrame, receipts: DataFrame) -> DataFrame:
     """One row per plan, and per turn in which something was noted: run_id, time_s, change, reason, notes,
     planned, outcome, downtime_s, message.
 
-    A receipt answers the plan that was asked for at the same time; outcome is null where none came.
+    A receipt answers the last plan before it was asked for: at the same time on a simulated testbed, some
+    milliseconds earlier on a real one. Outcome is null where no receipt came.
     """
     is_planned = F.col("placement").isNotNull()
     told = check(decisions, DECISIONS, "table decisions").where(is_planned | (F.size("notes") > 0))
@@ -26,9 +27,17 @@ def decision_log(decisions: DataFrame, receipts: DataFrame) -> DataFrame:
         is_planned.alias("planned"),
     )
     answers = check(receipts, RECEIPTS, "table receipts").select(
-        "run_id", F.col("requested_s").alias("time_s"), "outcome", "downtime_s", "message"
+        F.col("run_id").alias("answered_run"), "requested_s", "outcome", "downtime_s", "message"
     )
-    return asked.join(answers, on=["run_id", "time_s"], how="left").orderBy("run_id", "time_s")
+    next_plan_s = F.lead("time_s").over(Window.partitionBy("run_id", "planned").orderBy("time_s"))
+    is_answer = (
+        (F.col("run_id") == F.col("answered_run"))
+        & F.col("planned")
+        & (F.col("requested_s") >= F.col("time_s"))
+        & (F.col("requested_s") < F.coalesce("next_plan_s", F.lit(float("inf"))))
+    )
+    answered = asked.withColumn("next_plan_s", next_plan_s).join(answers, on=is_answer, how="left")
+    return answered.drop("answered_run", "requested_s", "next_plan_s").orderBy("run_id", "time_s")
 
 
 def _note(note: Column) -> Column:

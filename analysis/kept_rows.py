@@ -89,13 +89,13 @@ def keys_of(runs: Sequence[str]) -> list[str]:
 
 
 @cache
-def code_version() -> str:
-    """Another one wherever a line of what simulates, or what it computes with, is another. What analyses may
-    change: rows are as good for it."""
+def code_version(parts: tuple[str, ...] = _SIMULATES) -> str:
+    """Another one wherever a line of these, by default of what simulates, or what it computes with, is
+    another. What analyses may change: rows of samples are as good for it."""
     versions = [platform.python_version(), *(f"{name} {version(name)}" for name in _COMPUTE)]
     digest = hashlib.sha256("\n".join(versions).encode())
     root = Path(__file__).resolve().parent.parent
-    for part in _SIMULATES:
+    for part in parts:
         for path in sorted((root / part).rglob("*")) if (root / part).is_dir() else [root / part]:
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(f"{path.relative_to(root)}\n".encode() + path.read_bytes())

@@ -148,57 +148,64 @@ def _parsed(lines: DataFrame) -> DataFrame:
 def _check_journals(lines: DataFrame, folder: str) -> list[str]:
     """Refuses what is damaged; returns the files that count no more, since they repeat another or belong to a
     comparison of its own."""
-    run_id = _run_id("run.")
-    is_start = (F.col("line") == 1) & (F.col("kind") == "start")
-    is_corrupt = F.col(_CORRUPT).isNotNull() | F.col("kind").isNull()
-    journals = (
-        lines.groupBy("file")
-        .agg(
-            F.min(F.when(is_corrupt, F.col("line"))).alias("corrupt_line"),
-            F.max(F.when(is_start, F.col("version"))).alias("version"),
-            F.max(F.when(is_start, run_id)).alias("run_id"),
-            F.first("broken_line").alias("broken_line"),
-            F.first("digest").alias("digest"),
-        )
-        .orderBy("file")
-        .collect()
-    )
+    journals = _summaries(lines)
     if not journals:
         raise _nothing_under(folder)
-    seen: dict[str, Row] = {}
-    older, left_out = [], _comparisons([journal.file for journal in journals], folder)
-    for journal in journals:
-        path = local_path(journal.file)
-        if journal.file in left_out:
-            continue
-        if journal.corrupt_line is not None:
-            raise FogscaleError(
-                f"{path}, line {journal.corrupt_line}: not a journal record; move the run's folder away "
-                f"and run it again"
-            )
-        if journal.run_id is None:
-            raise FogscaleError(
-                f"{path}, line 1: not the start of a journal; move the file away and run again"
-            )
-        if journal.version not in READ_VERSIONS:
-            raise FogscaleError(
-                f"{path}: written in format {journal.version}, this fogscale reads {FORMAT_VERSION}"
-            )
-        if journal.version == 1:
-            older.append(path)
-        elif journal.broken_line:
-            raise FogscaleError(does_not_add_up(path, journal.broken_line))
-        first = seen.setdefault(journal.run_id, journal)
-        if first is not journal and first.digest == journal.digest:
-            left_out.append(journal.file)  # the same run, twice
-        elif first is not journal:
-            raise FogscaleError(
-                f"{path} and {local_path(first.file)} are both the run {journal.run_id}, and differ: name "
-                f"the folder of one of them, or move one away"
-            )
-    if older:
+    left_out = _comparisons([journal.file for journal in journals], folder)
+    counted = [journal for journal in journals if journal.file not in left_out]
+    for journal in counted:
+        if (problem := _problem_of(journal)) is not None:
+            raise FogscaleError(problem)
+    if older := [local_path(journal.file) for journal in counted if journal.version == 1]:
         warn(f"{unchecked(older[0])}" + (f", and {len(older) - 1} more like it" if len(older) > 1 else ""))
-    return left_out
+    return left_out + _repeated(counted)
+
+
+def _summaries(lines: DataFrame) -> list[Row]:
+    """One row per journal, by its file."""
+    is_start = (F.col("line") == 1) & (F.col("kind") == "start")
+    is_corrupt = F.col(_CORRUPT).isNotNull() | F.col("kind").isNull()
+    journals = lines.groupBy("file").agg(
+        F.min(F.when(is_corrupt, F.col("line"))).alias("corrupt_line"),
+        F.max(F.when(is_start, F.col("version"))).alias("version"),
+        F.max(F.when(is_start, _run_id("run."))).alias("run_id"),
+        F.first("broken_line").alias("broken_line"),
+        F.first("digest").alias("digest"),
+    )
+    return journals.orderBy("file").collect()
+
+
+def _problem_of(journal: Row) -> str | None:
+    path = local_path(journal.file)
+    if journal.corrupt_line is not None:
+        return (
+            f"{path}, line {journal.corrupt_line}: not a journal record; move the run's folder away "
+            f"and run it again"
+        )
+    if journal.run_id is None:
+        return f"{path}, line 1: not the start of a journal; move the file away and run again"
+    if journal.version not in READ_VERSIONS:
+        return f"{path}: written in format {journal.version}, this fogscale reads {FORMAT_VERSION}"
+    if journal.version > 1 and journal.broken_line:
+        return does_not_add_up(path, journal.broken_line)
+    return None
+
+
+def _repeated(journals: list[Row]) -> list[str]:
+    """The files that hold a run once more, word for word; two of one name that differ are refused."""
+    seen: dict[str, Row] = {}
+    repeated = []
+    for journal in journals:
+        first = seen.setdefault(journal.run_id, journal)
+        if first is journal:
+            continue
+        if first.digest != journal.digest:
+            raise FogscaleError(
+                f"{local_path(journal.file)} and {local_path(first.file)} are both the run "
+                f"{journal.run_id}, and differ: name the folder of one of them, or move one away"
+            )
+        repeated.append(journal.file)
+    return repeated
 
 
 def _comparisons(files: list[str], folder: str) -> list[str]:

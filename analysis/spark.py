@@ -131,6 +131,9 @@ def end_at_once(patience_s: float = 3.0) -> None:
     that is just starting has none yet; asked, it would only complain that nobody waits for it."""
     from pyspark import SparkContext
 
+    # Its server of counters would tell at length that nobody is there any more.
+    accumulators: Any = importlib.import_module("pyspark.accumulators")
+    accumulators.AccumulatorTCPServer.handle_error = lambda *_: None
     first_s = patience_s if SparkContext._gateway is not None else 0.0
     for process in _jvms:
         if process.stdin is not None and first_s:

@@ -6,10 +6,8 @@ Wilcoxon's signed ranks) see differences that Welch's test, for independent runs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, nan, sqrt
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 from scipy.stats import wilcoxon
 
-Verdict = Literal["agree", "disagree", "not_significant"]
-Test = Literal["paired", "welch"]
+from analysis.verdicts import Test, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +72,8 @@ def estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
     return Estimate(mean, mean - reach, mean + reach, known.size)
 
 
-def summarize(metrics: pd.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Mean, low, high and n of each metric, one row per group and metric."""
-    values = metrics.melt(id_vars=list(by), value_vars=list(columns), var_name="metric")
-    groups = values.astype({"value": float}).groupby([*by, "metric"], sort=False, dropna=False)
-    table = groups["value"].agg(["mean", "std", "count"]).reset_index()
-    n = table["count"].to_numpy()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = _t_quantiles(n - 1, 0.95) * table["std"].to_numpy() / np.sqrt(n)
-    table["low"], table["high"], table["n"] = table["mean"] - reach, table["mean"] + reach, n
-    return table[[*by, "metric", "mean", "low", "high", "n"]]
-
-
 def _t_quantile(degrees: float, confidence: float) -> float:
     return float(stdtrit(degrees, (1 + confidence) / 2))
-
-
-def _t_quantiles(degrees: NDArray[np.int64], confidence: float) -> NDArray[np.float64]:
-    known = degrees > 0
-    quantiles = np.full(degrees.shape, nan)
-    quantiles[known] = stdtrit(degrees[known], (1 + confidence) / 2)
-    return quantiles
 
 
 def welch(a: ArrayLike, b: ArrayLike) -> float:

@@ -11,6 +11,7 @@ from matplotlib import pyplot as plt
 from analysis.plotting import PAGE_WIDTH_IN, inked, svg
 from controller.calibration.validation import Pair
 from controller.model import Sample
+from fogscale.files import write_whole
 
 REAL, SIMULATED = "#0072B2", "#D55E00"
 
@@ -26,11 +27,10 @@ def write_page(pairs: Sequence[Pair], left_out: Sequence[str], path: Path) -> No
     head = f"{sum(within)} of {len(within)} figures of {len(pairs)} runs are within their bounds."
     left = "".join(f"<li>{escape(each)}</li>" for each in left_out)
     missing = f"<h2>Left out</h2><ul>{left}</ul>" if left_out else ""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
+    write_whole(
+        path,
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>Real and simulated</title>"
         f"<style>{STYLE}</style><h1>Real and simulated</h1><p>{head}</p>{''.join(parts)}{missing}</html>",
-        encoding="utf-8",
     )
 
 

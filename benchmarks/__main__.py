@@ -10,7 +10,7 @@ import sys
 from fogscale.errors import unknown
 
 PARTS = (
-    "simulation", "records", "filtering", "learning", "protocol", "producing", "imports", "testbed",
+    "simulation", "records", "filtering", "learning", "edf", "protocol", "producing", "imports", "testbed",
     "encryption",
 )  # fmt: skip
 

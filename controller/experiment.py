@@ -15,7 +15,7 @@ from controller.policies import names as registered_policies
 from controller.policies import not_there
 from controller.recording import run_folder, run_id
 from controller.testbeds import AnyTestbed, kind_of
-from controller.topology import TopologySettings
+from controller.topology import InitialPlacement, TopologySettings
 from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import (
@@ -31,6 +31,7 @@ from fogscale.settings import (
 from workloads.replay import Arrivals, ReplaySettings
 
 Origin = Literal["published", "artifact", "measured", "derived", "assumed"]
+StartNodes = Literal["nearest", "random"]
 
 
 # It becomes a folder.
@@ -64,6 +65,8 @@ class WorkloadSettings(Settings):
     copies: Annotated[int, Field(ge=1)] | None = None  # of every record
     scale: Annotated[float, Field(gt=0)] | None = None  # of the rate
     arrivals: Arrivals | None = None  # by chance (poisson), or evenly
+    rounded_ratio: Ratio | None = None  # of its stamps, the share that is whole multiples of rounded_to_s
+    rounded_to_s: PositiveSeconds | None = None  # in the trace's time, e.g. 60
     operator: str | None = None  # None: the only operator without upstream
     seed_from_run: bool = False  # the workload's parameter `seed` is the run's: every seed has another load
 
@@ -74,6 +77,8 @@ class WorkloadSettings(Settings):
             copies=self.copies or usual.copies,
             scale=self.scale or usual.scale,
             arrivals=self.arrivals or usual.arrivals,
+            rounded_ratio=usual.rounded_ratio if self.rounded_ratio is None else self.rounded_ratio,
+            rounded_to_s=self.rounded_to_s or usual.rounded_to_s,
         )
 
 
@@ -81,7 +86,9 @@ class PolicySettings(Settings):
     policy: str | None = None  # which it is, where the key is an alias; None: the key itself
     parameters: dict[str, Any] = {}  # of the policy; `fogscale policies` lists them
     guards: Guards | None = None  # None: those of the experiment
-    learned: dict[str, Any] = {}  # what it starts from, as a run before saved it (or from --warm-start)
+    # What it starts from, as a run before saved it (or from --warm-start); several: seeds take them in turn.
+    learned: dict[str, Any] | tuple[dict[str, Any], ...] = {}
+    start_nodes: StartNodes = "nearest"  # where its first replicas are; random: drawn by the run's seed
     testbed: dict[str, Any] = {}  # what is different for this policy, e.g. the instant style of `ideal`
 
 
@@ -120,6 +127,8 @@ class Experiment(Settings):
     topology: TopologySettings  # nodes, operators, round trips
     start: dict[str, Replicas] = {}  # replicas at the beginning; not named: n_min
     pins: dict[str, tuple[str, ...]] = {}  # operators that stay on given nodes
+    # Where the others begin: beside their own replicas, from the first node on, or where hops take the least.
+    initial_placement: InitialPlacement = "in_order"
     measured_operator: str  # whose supply and demand the metrics compare
     workload: WorkloadSettings  # the load
     testbed: AnyTestbed  # where it runs; `fogscale testbeds` lists the kinds
@@ -147,7 +156,9 @@ class Run(Settings):
     seed: Annotated[int, Field(ge=0)]
     topology: TopologySettings
     start: dict[str, int] = {}
+    start_nodes: StartNodes = "nearest"
     pins: dict[str, tuple[str, ...]] = {}
+    initial_placement: InitialPlacement = "in_order"
     measured_operator: str
     testbed: AnyTestbed
     sla_response_s: PositiveSeconds | None = None
@@ -268,13 +279,15 @@ def _run(
         policy=policy,
         variant_of=None if behind == policy else behind,
         policy_parameters=settings.parameters,
-        learned=settings.learned,
+        learned=_learned_by(seed, settings.learned),
         guards=experiment.guards if settings.guards is None else settings.guards,
         workload=chosen,
         seed=seed,
         topology=experiment.topology,
         start=experiment.start,
+        start_nodes=settings.start_nodes,
         pins=experiment.pins,
+        initial_placement=experiment.initial_placement,
         measured_operator=experiment.measured_operator,
         testbed=testbed,
         sla_response_s=experiment.sla_response_s,
@@ -282,6 +295,12 @@ def _run(
         metrics=experiment.metrics,
         variation=dict(variation),
     )
+
+
+def _learned_by(seed: int, learned: Mapping[str, Any] | Sequence[dict[str, Any]]) -> dict[str, Any]:
+    if isinstance(learned, Mapping):
+        return dict(learned)
+    return learned[(seed - 1) % len(learned)] if learned else {}
 
 
 def _behind(experiment: Experiment, name: str) -> str:

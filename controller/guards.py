@@ -47,6 +47,7 @@ class Warmup(Guard):
     and shows the others."""
 
     seconds: float
+    from_request: bool = False  # counted from when a change was asked for, not from when it was made
     _warm_from_s: float = 0.0  # the whole job
     _operators_warm_from_s: dict[str, float] = field(default_factory=dict)  # reconfigured on their own
 
@@ -58,7 +59,8 @@ class Warmup(Guard):
     def decide(self, observation: Observation) -> Plan | None:
         for receipt in observation.receipts:
             if receipt.outcome in ("done", "failed"):
-                self._warm_up(receipt.operators, receipt.finished_s + self.seconds)
+                begun_s = receipt.requested_s if self.from_request else receipt.finished_s
+                self._warm_up(receipt.operators, begun_s + self.seconds)
         if observation.changing:
             self._warm_up(observation.changing, observation.time_s + self.seconds)
         if (
@@ -164,6 +166,7 @@ class FreshMetrics(Guard):
 
 GUARDS: dict[str, Callable[[Policy, float], Guard]] = {
     "warmup_s": Warmup,
+    "warmup_from_request_s": lambda policy, seconds: Warmup(policy, seconds, from_request=True),
     "cooldown_s": Cooldown,
     "max_replicas": lambda policy, replicas: Bounds(policy, int(replicas)),
     "max_metrics_age_s": FreshMetrics,

@@ -26,17 +26,23 @@ def teach(policy: Policy, learned: Mapping[str, Any], name: str) -> None:
 
 def write(path: Path, policy: Policy, name: str) -> None:
     """Nothing where the policy learns nothing; whole or not at all, since a run may be killed meanwhile."""
+    document = document_of(policy, name)
+    if document is not None:
+        write_whole(path, document)
+
+
+def document_of(policy: Policy, name: str) -> str | None:
+    """What a policy has learned, as it is written; None where it learns nothing."""
     save = getattr(unguarded(policy), "save", None)
     if save is None:
-        return
+        return None
     learned = contained(name, "save", save)
     try:
-        document = json.dumps({"policy": name, "learned": learned}, allow_nan=False)
+        return json.dumps({"policy": name, "learned": learned}, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise PolicyError(
             f"policy '{name}' saves what cannot be written ({error}): save texts and finite numbers"
         ) from error
-    write_whole(path, document)
 
 
 def read(path: Path, name: str) -> dict[str, Any]:

@@ -235,7 +235,7 @@ class Receipt:
     outcome: Outcome
     requested_s: float
     finished_s: float
-    downtime_s: float = 0.0
+    downtime_s: float | None = 0.0  # None: it was not measured
     message: str = ""
     operators: tuple[str, ...] = ()  # those it stopped, where the others ran on; (): the whole job
 

@@ -95,21 +95,33 @@ def grown(
     return result
 
 
-def resized(observation: Observation, target: Mapping[str, int], choose: NodeChoice = nearest) -> Placement:
-    """What is requested now, resized: as many replicas as wanted, as many as there are slots for."""
+def resized(
+    observation: Observation, target: Mapping[str, int], choose: NodeChoice = nearest, anew: bool = False
+) -> Placement:
+    """What is requested now, resized: as many replicas as wanted, as many as there are slots for. `anew`:
+    where replicas are given up, none keeps its node; those that remain are placed as if there were none."""
     requested = observation.requested
     room = sum(node.slots for node in observation.topology.nodes)
     if not observation.topology.elastic:
         others = sum(len(nodes) for operator, nodes in requested.items() if operator not in target)
         target = _fitted(target, requested, room - others)
+    if anew:
+        given_up: dict[str, tuple[str, ...]] = {
+            name: () for name, replicas in target.items() if replicas < len(requested[name])
+        }
+        requested = {**requested, **given_up}
     return grown(observation.topology, requested, target, choose)
 
 
 def resize_plan(
-    observation: Observation, target: Mapping[str, int], reasons: list[str], choose: NodeChoice = nearest
+    observation: Observation,
+    target: Mapping[str, int],
+    reasons: list[str],
+    choose: NodeChoice = nearest,
+    anew: bool = False,
 ) -> Plan | None:
     """A plan for the counts wanted, or None where nothing would change (nothing wanted, or no slot left)."""
-    placement = resized(observation, target, choose)
+    placement = resized(observation, target, choose, anew)
     unchanged = all(tuple(placement[name]) == tuple(observation.requested[name]) for name in placement)
     return None if unchanged else Plan(placement, reason="; ".join(reasons))
 

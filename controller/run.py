@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
@@ -20,10 +21,11 @@ from controller.contract import Policy, Testbed
 from controller.experiment import Run, WorkloadSettings
 from controller.guards import guarded
 from controller.journal import Journal, SampleLog, set_aside
-from controller.learned import LEARNED, teach
+from controller.learned import LEARNED, document_of, teach
 from controller.learned import write as write_learned
 from controller.model import Placement, Sample, Topology, records_per
 from controller.older_files import in_todays_words
+from controller.placement import at_random
 from controller.policies import create, policy_class
 from controller.policies import names as policy_names
 from controller.recording import JOURNAL, MANIFEST, MetricParameters, OperatorFacts, RunFacts
@@ -117,11 +119,16 @@ def prepare(run: Run) -> Prepared:
     names = [operator.name for operator in topology.operators]
     if run.measured_operator not in names:
         raise FogscaleError(f"measured_operator: {unknown('operator', run.measured_operator, names)}")
-    start = start_placement(topology, run.start, run.pins)
+    nearest_start = start_placement(topology, run.start, run.pins, run.initial_placement)
+    start = nearest_start
+    if run.start_nodes == "random":
+        drawn = at_random(np.random.default_rng([run.seed, 3]))
+        start = start_placement(topology, run.start, run.pins, choose=drawn)
     workload = catalog.load(run.workload.name, **run.workload.parameters)
     wanted = Assignment(
         topology=topology,
         start=start,
+        nearest_start=nearest_start,
         measured_operator=run.measured_operator,
         workload=workload,
         workload_name=run.workload.name,
@@ -129,6 +136,7 @@ def prepare(run: Run) -> Prepared:
         inputs=_inputs(run.workload, workload, topology),
         replay=run.workload.replay(workload.replay),
         seed=run.seed,
+        run=run.id,
     )
     setup = testbeds.prepare(wanted, run.testbed)
     return Prepared(run, topology, start, setup, tuple(wanted.inputs))
@@ -285,8 +293,22 @@ def simulate(run_json: str) -> tuple[dict[str, Any], list[Sample]]:
 
 def followed(run: Run, log: loop.Log) -> Prepared:
     """Runs to the end, with nothing written."""
+    return _followed(run, log)[0]
+
+
+def taught(run: Run, log: loop.Log) -> dict[str, Any]:
+    """The same, and what its policy has learned, for another run to start from."""
+    _, policy = _followed(run, log)
+    document = document_of(policy, run.policy)
+    if document is None:
+        raise FogscaleError(f"policy '{run.policy}' learns nothing that another run could start from")
+    learned: dict[str, Any] = json.loads(document)["learned"]
+    return learned
+
+
+def _followed(run: Run, log: loop.Log) -> tuple[Prepared, Policy]:
     prepared = prepare(run)
     testbed, policy = prepared.ready()
     with testbed:
         loop.run(testbed, policy, log)
-    return prepared
+    return prepared, policy

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from controller.initial_placement import quickest
 from controller.model import MOST_REPLICAS, Node, Operator, Topology
 from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttUniform
-from controller.placement import grown, nearest
+from controller.placement import NodeChoice, grown, nearest
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import Name, Settings
 
 Milliseconds = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
+InitialPlacement = Literal["in_order", "quickest"]
 
 
 class NodeSettings(Settings):
@@ -169,10 +171,15 @@ def _check_pin(operator: Operator, start: dict[str, int], pins: dict[str, tuple[
 
 
 def start_placement(
-    topology: Topology, start: dict[str, int], pins: dict[str, tuple[str, ...]]
+    topology: Topology,
+    start: dict[str, int],
+    pins: dict[str, tuple[str, ...]],
+    how: InitialPlacement = "in_order",
+    choose: NodeChoice = nearest,
 ) -> dict[str, tuple[str, ...]]:
-    """Where replicas are when a run starts: pinned operators where the experiment says, the others on the
-    nodes nearest to each other, beginning with the first."""
+    """Where replicas are when a run starts: pinned operators where the experiment says, the others `in_order`
+    on the nodes nearest to their own, beginning with the first, or as chosen, or so that records are
+    `quickest`."""
     names = [operator.name for operator in topology.operators]
     nodes = [node.name for node in topology.nodes]
     for key, given in (("start", start), ("pins", pins)):
@@ -204,4 +211,11 @@ def start_placement(
             raise FogscaleError(
                 f"pins: node '{host.name}' has {host.slots} slots, pinned are {taken[host.name]}"
             )
-    return dict(grown(topology, empty, target, nearest))
+    in_order = grown(topology, empty, target, choose)  # also finds out whether all fit
+    if how == "in_order":
+        return dict(in_order)
+    if topology.elastic:
+        raise FogscaleError(
+            "initial_placement: an elastic topology has no nodes to choose from: use in_order"
+        )
+    return dict(quickest(topology, empty, target))

@@ -25,7 +25,7 @@ from fog.playbooks import Progress as Played
 from fog.playbooks import Step, run
 from fogscale.console import Json, err, out, print_json
 from fogscale.documents import read_yaml
-from fogscale.errors import FogscaleError, unknown
+from fogscale.errors import FogscaleError, unknown, warn
 
 testbed_app = typer.Typer(
     help="Build the fog on emulated nodes of this machine (local) or on Raspberry Pis (pi).",
@@ -48,7 +48,7 @@ def up(testbed: Testbed = "local", fog_nodes: FogNodes = None, as_json: Json = F
     if fog_nodes is not None and testbed == "pi":
         raise FogscaleError("--fog-nodes: Raspberry Pis are listed one by one in inventory/pi/hosts.yml")
     variables = {} if fog_nodes is None else {"fog_nodes": fog_nodes}
-    built = manifests.find(state_folder(testbed))
+    built = _standing(testbed)
     if fog_nodes is None and built is not None and built.emulated:
         variables = {"fog_nodes": built.fog_nodes}
     _collect_first(testbed, variables)
@@ -172,7 +172,7 @@ def read_matrix(file: Path) -> dict[str, Any]:
         raise FogscaleError(f"{file} cannot be read: {error}") from None
     if not isinstance(values, dict) or "fog_rtt_ms" not in values:
         raise FogscaleError(
-            f"{file}: write 'fog_rtt_ms:' and below it the matrix, as in inventory/local/group_vars/all.yml"
+            f"{file}: write 'fog_rtt_ms:' and below it the matrix, as in inventory/common/all.yml"
         )
     for key in values:
         if key not in ("fog_rtt_ms", "fog_rtt_max_ms"):
@@ -188,9 +188,19 @@ def _known(testbed: str) -> None:
         raise FogscaleError(unknown("testbed", testbed, TESTBEDS))
 
 
+def _standing(testbed: str) -> manifests.Manifest | None:
+    """What was built. A damaged testbed.json is as good as none: building again, or taking down, is the way
+    out of it."""
+    try:
+        return manifests.find(state_folder(testbed))
+    except manifests.DamagedError as error:
+        warn(str(error))
+        return None
+
+
 def _as_built(testbed: str) -> dict[str, Any]:
     """What was given on the command line when it was built, and the round trips it has now."""
-    built = manifests.find(state_folder(testbed))
+    built = _standing(testbed)
     if built is None:
         return {}
     nodes: dict[str, Any] = {}

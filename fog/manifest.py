@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from controller.network import RttMatrix
+from fog import values as checks
 from fog.network.matrix import HEADER, rtt_matrix
+from fogscale.documents import read_json
 from fogscale.errors import FogscaleError
+
+
+class DamagedError(FogscaleError):
+    """What is there was not written by a playbook."""
 
 
 @dataclass(frozen=True)
@@ -64,32 +69,57 @@ def read(folder: Path, testbed: str) -> Manifest:
 
 
 def find(folder: Path) -> Manifest | None:
+    path = folder / "testbed.json"
     try:
-        values = json.loads((folder / "testbed.json").read_text())
+        return _checked(read_json(path))
     except FileNotFoundError:
         return None
     except PermissionError:
         raise FogscaleError(f"{folder} belongs to another user: run the same command with sudo") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise _damaged(folder, error) from None
-    known = set(ManifestNode.__dataclass_fields__)
-    try:
-        return Manifest(
-            values["testbed"],
-            values["emulated"],
-            values["backend"],
-            tuple(
-                ManifestNode(**{key: node[key] for key in node if key in known}) for node in values["nodes"]
-            ),
-            values["rtt_ms"],
-            float(values["rtt_max_ms"]),
-            values.get("services", {}),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _damaged(folder, error) from None
+    except (OSError, FogscaleError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise DamagedError(
+            f"{path} is damaged ({error!r:.100}): build the testbed again, or take it down"
+        ) from None
 
 
-def _damaged(folder: Path, error: Exception) -> FogscaleError:
-    return FogscaleError(
-        f"{folder / 'testbed.json'} is damaged ({error!r:.100}): build the testbed again, or take it down"
+def _checked(values: Any) -> Manifest:
+    """Each value as what it is, since commands are made of them. Raises whatever comes of it where somebody
+    has edited the file."""
+    found = Manifest(
+        str(values["testbed"]),
+        _boolean(values["emulated"]),
+        str(values["backend"]),
+        tuple(_node(node) for node in values["nodes"]),
+        _mapping(values["rtt_ms"]),
+        float(values["rtt_max_ms"]),
+        {str(name): _mapping(told) for name, told in values.get("services", {}).items()},
     )
+    _ = found.rtt_ms  # raises where it is no matrix of these nodes
+    return found
+
+
+def _node(told: Mapping[str, Any]) -> ManifestNode:
+    node = ManifestNode(**{key: told[key] for key in told if key in ManifestNode.__dataclass_fields__})
+    checks.node_name(node.name)
+    checks.address(node.address)
+    checks.user_name(node.user)
+    checks.port(node.port)
+    for file in (node.key, node.known_hosts):
+        if file is not None and not isinstance(file, str):
+            raise TypeError(f"{file!r:.60} is no file")
+    for number in (node.cpus, node.memory_mb):
+        if number is not None and not checks.in_range(number, 0, checks.MOST_MEMORY_MB):
+            raise ValueError(f"{number} CPUs or MB")
+    return node
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r:.60} is neither true nor false")
+    return value
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r:.60} is no mapping")
+    return value

@@ -6,8 +6,9 @@ from __future__ import annotations
 import re
 from ipaddress import IPv4Address, IPv4Network
 from math import isfinite
+from typing import Any
 
-from fogscale.errors import FogscaleError
+from fogscale.errors import FogscaleError, printable
 
 # A name becomes a host name, and with a prefix an interface's name of at most 15 characters.
 _NODE = re.compile(r"[a-z]([a-z0-9-]{0,10}[a-z0-9])?")
@@ -60,8 +61,8 @@ def network(value: str) -> IPv4Network:
 
 def port(value: int | str) -> int:
     try:
-        number = int(value)
-    except ValueError:
+        number = 0 if isinstance(value, (bool, float)) else int(value)
+    except (TypeError, ValueError):
         number = 0
     if not 0 < number < 1 << 16:
         raise _refusal(f"'{value}' is no port: write a number from 1 to 65535")
@@ -79,9 +80,13 @@ def broker(value: str) -> tuple[str, int]:
     return host, port(number)
 
 
-def in_range(value: float, least: float, most: float) -> bool:
-    """False of what is no number at all (.nan) and of what never ends (.inf)."""
-    return isfinite(value) and least <= value <= most
+def in_range(value: Any, least: float, most: float) -> bool:
+    """False of what is no number at all (.nan, a list, yes) and of what never ends (.inf)."""
+    try:
+        number = float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return isfinite(number) and least <= number <= most
 
 
 def _matching(pattern: re.Pattern[str], value: str, what: str, remedy: str) -> str:
@@ -92,4 +97,4 @@ def _matching(pattern: re.Pattern[str], value: str, what: str, remedy: str) -> s
 
 def _refusal(words: str) -> FogscaleError:
     """One line, whatever the value."""
-    return FogscaleError("".join(each if each.isprintable() else ascii(each)[1:-1] for each in words))
+    return FogscaleError(printable(words))

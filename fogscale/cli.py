@@ -10,9 +10,9 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict
 from importlib.resources import files
 from io import TextIOWrapper
 from pathlib import Path
@@ -25,7 +25,7 @@ from analysis.validation_command import validate
 from controller import experiment as experiments
 from controller import policies as policy_registry
 from controller import testbeds as testbed_registry
-from controller.containment import PolicyError, in_words
+from controller.containment import in_words
 from controller.control.command import control
 from controller.journal import read as read_journal
 from controller.journal import unchecked
@@ -34,7 +34,8 @@ from controller.loop import Progress
 from controller.protocol.command import protocol_app
 from controller.recording import COMPARISONS, JOURNAL
 from controller.replay import differences
-from controller.run import carry_out, decided_by, execute, prepare
+from controller.run import decided_by, prepare
+from controller.testbeds.flink.accuracy_command import accuracy
 from controller.testbeds.flink.faults.command import faults
 from fog.command import testbed_app
 from fogscale.console import (
@@ -47,9 +48,10 @@ from fogscale.console import (
     progress_bar,
     spark_session,
 )
-from fogscale.errors import FogscaleError, Interrupted, warn
+from fogscale.errors import FogscaleError, Interrupted, one_line, warn
 from fogscale.files import alone
-from paper_figures.command import calibrate, figures, sensitivity
+from fogscale.recorded_runs import record
+from paper_figures.command import calibrate, figures, plausible, sensitivity
 from workloads.command import workloads_app
 from workloads.importing.command import trace_app
 from workloads.producer.command import audit, produce
@@ -78,6 +80,24 @@ ExperimentFile = Annotated[
     typer.Argument(help="Experiment file, or a paper's name; default: the paper that has the policies."),
 ]
 ScenarioName = Annotated[str | None, typer.Option(help="Scenario of the experiment; default: its first.")]
+Policies = Annotated[list[str] | None, typer.Option(help="Policies to run; default: all of the experiment.")]
+Seeds = Annotated[
+    list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
+]
+TestbedName = Annotated[
+    str | None,
+    typer.Option(help="Where to run: local, pi, or a kind (fogscale testbeds); default: the experiment's."),
+]
+Span = Annotated[
+    str | None, typer.Option(help="How much of the load a real testbed runs, e.g. 48h; default: as written.")
+]
+Profile = Annotated[
+    Path | None, typer.Option(help="A measured testbed (fogscale calibrate): simulate it, or take its rates.")
+]
+WarmStart = Annotated[
+    Path | None, typer.Option(help="What a policy has learned before: the learned.json of a run.")
+]
+Analyze = Annotated[bool, typer.Option("--analyze", help="Analyse in Spark and write the report.")]
 
 
 def main() -> None:
@@ -87,7 +107,9 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        if code == INTERRUPTED:  # so typer ends a KeyboardInterrupt, as Spark raises it
+            raise KeyboardInterrupt
         sys.stdout.flush()
     except Interrupted as error:
         _fail(str(error), INTERRUPTED)
@@ -117,7 +139,7 @@ def main() -> None:
 def _fail(message: str, code: int = 2) -> None:
     """One line for people to standard error; with --json, one document to standard output as well."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    line = " ".join(message.split())
+    line = one_line(message)
     try:
         if "--json" in sys.argv and not has_printed_json():  # one document: a report comes before the error
             print_json({"error": line, "exit_code": code})
@@ -189,28 +211,6 @@ def _on(
     return experiments.varied(experiment, {"testbed.span_s": span})
 
 
-@dataclass
-class Failures:
-    """What policies did wrong in a series of runs: a policy's mistake ends its run and no other."""
-
-    runs: int
-    found: list[PolicyError] = field(default_factory=list)
-
-    @contextmanager
-    def of_policies(self) -> Iterator[None]:
-        try:
-            yield
-        except PolicyError as error:
-            if self.runs == 1:
-                raise
-            self.found.append(error)
-
-    def tell(self) -> None:
-        """Once the others are done."""
-        if self.found:
-            raise FogscaleError(f"{len(self.found)} of {self.runs} runs failed; the first: {self.found[0]}")
-
-
 def _as_measured(
     file: Path, testbed: str | None, experiment_file: Path | None, scenario: str | None, span: str | None
 ) -> experiments.Experiment:
@@ -270,36 +270,17 @@ def list_testbeds(as_json: Json = False) -> None:
 @app.command()
 def run(
     file: ExperimentFile = None,
-    policy: Annotated[
-        list[str] | None, typer.Option(help="Policies to run; default: all of the experiment.")
-    ] = None,
+    policy: Policies = None,
     workload: Workload = None,
     scenario: ScenarioName = None,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
-    ] = None,
-    testbed: Annotated[
-        str | None,
-        typer.Option(
-            help="Where to run: local, pi, or a kind (fogscale testbeds); default: the experiment's."
-        ),
-    ] = None,
-    span: Annotated[
-        str | None,
-        typer.Option(help="How much of the load a real testbed runs, e.g. 48h; default: as written."),
-    ] = None,
-    profile: Annotated[
-        Path | None,
-        typer.Option(help="A measured testbed (fogscale calibrate): simulate it, or take its rates."),
-    ] = None,
-    warm_start: Annotated[
-        Path | None, typer.Option(help="What a policy has learned before: the learned.json of a run.")
-    ] = None,
+    seed: Seeds = None,
+    testbed: TestbedName = None,
+    span: Span = None,
+    profile: Profile = None,
+    warm_start: WarmStart = None,
     results: Results = Path("results"),
     fresh: Fresh = False,
-    analyze_too: Annotated[
-        bool, typer.Option("--analyze", help="Analyse in Spark and write the report.")
-    ] = False,
+    analyze_too: Analyze = False,
     as_json: Json = False,
 ) -> None:
     """Run an experiment; a run that was interrupted goes on where it stopped."""
@@ -308,53 +289,32 @@ def run(
     if warm_start is not None:
         runs = [each.model_copy(update={"learned": read_learned(warm_start, each.policy)}) for each in runs]
     testbed_registry.bring_up(experiment.topology.build(), experiment.testbed)
-    failures = Failures(len(runs))
-    done = _record(runs, results, fresh, failures)
-    folders = [results / each.folder for each in done]
-    if analyze_too and done:
+    recorded = record(runs, results, fresh, spark_follows=analyze_too)
+    folders = [results / each.folder for each in recorded.done]
+    if analyze_too and folders:
         # One run is reported beside itself, several beside each other.
         together = folders[0] if len(folders) == 1 else results / f"experiment={experiment.name}"
-        _analyze(together, as_json and not failures.found, _published(experiment, workload), done)
-    elif as_json and not failures.found:
+        _analyze(together, as_json and not recorded.failed, _published(experiment, workload), recorded.done)
+    elif as_json and not recorded.failed:
         print_json([str(folder) for folder in folders])
     elif not as_json:
         for folder in folders:
             out.print(f"recorded {folder}", highlight=False, soft_wrap=True)
-    failures.tell()
-
-
-def _record(
-    runs: Sequence[experiments.Run], results: Path, fresh: bool, failures: Failures
-) -> list[experiments.Run]:
-    """One after the other, each with a bar of its own; returns those whose policy did not fail."""
-    done = []
-    for number, each in enumerate(runs, start=1):
-        prepared = prepare(each)
-        label = f"{each.policy}, seed {each.seed} ({number}/{len(runs)})"
-        with failures.of_policies(), progress_bar(label, prepared.duration_s) as progress:
-            carry_out(prepared, results, progress, fresh)
-            done.append(each)
-    return done
+    recorded.tell_failures()
 
 
 @app.command()
 def campaign(
     file: ExperimentFile = None,
-    policy: Annotated[
-        list[str] | None, typer.Option(help="Policies to run; default: all of the experiment.")
-    ] = None,
+    policy: Policies = None,
     scenario: Annotated[
         list[str] | None, typer.Option(help="Scenarios to run; default: all of the experiment.")
     ] = None,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="Seeds to run; default: as many as the experiment says.")
-    ] = None,
+    seed: Seeds = None,
     testbed: Annotated[
         str | None, typer.Option(help="Where to run: local, pi, or a kind; default: the file's, else local.")
     ] = None,
-    span: Annotated[
-        str | None, typer.Option(help="How much of the load each run takes, e.g. 48h; default: as written.")
-    ] = None,
+    span: Span = None,
     records: Annotated[
         Path, typer.Option(help="Folder for the records: of each run, its compressed journal and manifest.")
     ] = Path("results/records"),
@@ -419,17 +379,10 @@ def compare(
     experiment = _experiment(file, chosen, scenario)
     runs = experiments.runs_of(experiment, chosen, range(1, seeds + 1), workload)
     folder = results / COMPARISONS / f"{'-'.join(chosen)}-{runs[0].workload_name}"
-    done, failures = [], Failures(len(runs))
-    with progress_bar(f"{len(runs)} runs", len(runs)) as progress:
-        for number, each in enumerate(runs, start=1):
-            with failures.of_policies():
-                execute(each, folder, fresh=fresh)
-                done.append(each)
-            if progress is not None:
-                progress(number)
-    if done:
-        _analyze(folder, as_json and not failures.found, _published(experiment, workload), done)
-    failures.tell()
+    recorded = record(runs, folder, fresh, spark_follows=True)
+    if recorded.done:
+        _analyze(folder, as_json and not recorded.failed, _published(experiment, workload), recorded.done)
+    recorded.tell_failures()
 
 
 def _published(
@@ -493,7 +446,18 @@ def replay_run(
 
 
 # The commands of the other packages, below those above in the help.
-for command in (figures, sensitivity, calibrate, validate, control, faults, produce, audit):
+for command in (
+    figures,
+    sensitivity,
+    plausible,
+    calibrate,
+    validate,
+    control,
+    faults,
+    accuracy,
+    produce,
+    audit,
+):
     app.command()(command)
 
 

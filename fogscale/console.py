@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import signal
+import socketserver
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
@@ -18,15 +19,32 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
+from rich.text import Text
 
-from fogscale.errors import FogscaleError, Interrupted
+from fogscale.errors import FogscaleError, Interrupted, printable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Without markup: what users call their files and nodes is printed as it is, brackets and all.
-out = Console(markup=False)
-err = Console(stderr=True, markup=False)
+
+class PlainConsole(Console):
+    """Without markup: what users call their files and nodes is printed as it is, brackets and all. What a
+    terminal would obey (a journal's reason may hold it) is printed as its code."""
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        super().print(*map(_harmless, objects), **settings)
+
+
+def _harmless(shown: Any) -> Any:
+    if isinstance(shown, str):
+        return printable(shown, kept="\n\t")
+    if isinstance(shown, Text) and "\x1b" in shown.plain:
+        return Text(printable(shown.plain, kept="\n\t"), style=shown.style)
+    return shown
+
+
+out = PlainConsole(markup=False)
+err = PlainConsole(stderr=True, markup=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Results = Annotated[Path, typer.Option("--out", help="Folder that holds the results.")]
@@ -79,16 +97,18 @@ def spark_session(doing: str) -> Iterator[SparkSession]:
 
     if err.is_terminal:
         err.print(doing, highlight=False, style="dim")
-    # Not as an Exception, which Spark's bridge to the JVM takes for a broken connection, and tries again.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     _mute_the_bridge()
     spark = None
     try:
         spark = session()
+        # Spark has a handler of its own now, which cancels all jobs: what fails of that is no error.
+        signal.signal(signal.SIGINT, interrupted)
         yield spark
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):  # the former by Spark, while it starts
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough: what follows takes seconds
         spark = None
+        # Spark's servers in this process would print tracebacks when the JVM leaves them.
+        socketserver.BaseServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         end_at_once()
         interrupted(signal.SIGINT, None)
     except Exception as error:
@@ -99,6 +119,7 @@ def spark_session(doing: str) -> Iterator[SparkSession]:
             " reach them; then run the same command again"
         ) from error
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # or a JVM that is half stopped would stay
         if spark is not None:
             spark.stop()
         signal.signal(signal.SIGINT, interrupted)

@@ -1,8 +1,9 @@
-"""YAML that people write, read strictly: a key that stands twice, a value that refers to itself and a text
+"""YAML and JSON of files, read strictly: a key that stands twice, a value that refers to itself and a text
 that unfolds without end are errors in words, where YAML itself takes them."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,14 @@ def read_yaml(path: Path) -> Any:
     except UnicodeDecodeError as error:
         raise FogscaleError(f"{path} is not a text in UTF-8: name another file, or save it as one") from error
     return yaml_of(text, str(path))
+
+
+def read_json(path: Path) -> Any:
+    """What a file holds. Raises OSError where it cannot be read, and FogscaleError where it is no JSON."""
+    try:
+        return json.loads(read_document(path))
+    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, too deep, an integer too long
+        raise FogscaleError(f"{path} is not JSON: {_short(error)}") from error
 
 
 def yaml_of(text: str, origin: str) -> Any:

@@ -33,7 +33,9 @@ from controller.testbeds.simulated.faults import (
     Straggler,
 )
 from controller.testbeds.simulated.settings import (
+    BackPressureReadings,
     Checkpoints,
+    CpuGauge,
     Kind,
     Memory,
     Noise,
@@ -59,6 +61,8 @@ MODELS: dict[str, tuple[type[Settings], ...]] = {
     "testbed.reconfiguration": (Reconfiguration,),
     "testbed.checkpoints": (Checkpoints,),
     "testbed.noise": (Noise,),
+    "testbed.cpu_gauge": (CpuGauge,),
+    "testbed.back_pressure_readings": (BackPressureReadings,),
     "testbed.memory.*": (Memory,),
     "testbed.kinds.*": (Kind,),
     "testbed.faults": (NodeLoss, Straggler, SlowNetwork, LostMetrics, FailedSavepoint),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,6 +37,7 @@ class Summary(BaseModel):
     cells: dict[str, int]  # published values near ours (two standard deviations), and all
     claims: list[JudgedClaim]
     seeds: int
+    full: bool  # with what takes long
     cpu_s: float
     page: Path = Field(exclude=True)
 
@@ -64,35 +65,51 @@ class Results:
 
 
 def build(
-    paper: str, out: Path, spark: SparkSession, seeds: int | None = None, fresh: bool = False
+    paper: str,
+    out: Path,
+    spark: SparkSession,
+    seeds: int | None = None,
+    fresh: bool = False,
+    full: bool = False,
 ) -> Summary:
     """Simulates the experiment of a paper, and fills out/figures/<paper>/ with all its tables and figures.
 
     `paper` is a name, or the path of a folder with the same files; `seeds` as the experiment says if None.
-    What was simulated is kept in out/campaigns, and not simulated again unless `fresh`.
+    What was simulated is kept in out/campaigns, and not simulated again unless `fresh`. Variations and sweeps
+    that take long are part of it only if `full`.
     """
     meter = CpuMeter()
     source = paper_folder(paper)
-    experiment, published = load_experiment(source / "experiment.yml"), load_published(source)
+    experiment, whole = load_experiment(source / "experiment.yml"), load_published(source)
+    published = whole if full else whole.in_short
     folder = figures_folder(out, source.name)
     numbers = range(1, (seeds or experiment.seeds) + 1)
-    cases = cases_of(source, experiment, published, numbers)
-    with simulated(spark, cases, campaign_folder(out, "figures", source.name), fresh) as campaign:
+    cases = cases_of(source, experiment, whole.in_short, numbers)
+    kept = campaign_folder(out, "figures", source.name)
+    with simulated(spark, cases, kept, fresh) as campaign:
         results = _results(campaign, cases, published, experiment, meter)
+    if full:
+        results = _with_the_rest(
+            results, spark, long_cases_of(source, experiment, whole, numbers), kept, fresh
+        )
     tables = _write_tables(results, folder)
     write_measured(source, folder, tables, spark)
     work_out(source, tables)
     _write_measurements(source, experiment, numbers, tables)
+    if full:
+        _write_long_measurements(source, experiment, numbers, tables, spark, out)
     claims = judged_claims(results.base, published, experiment.significance, _statements(source, tables))
     results = replace(results, claims=claims)
     shown = tables_of(source, tables, folder), figures(source, tables, folder)
-    page = write_page(folder, source, published, experiment, results, *shown)
+    left_out = len(whole.variations) + len(whole.sweeps) - len(published.variations) - len(published.sweeps)
+    page = write_page(folder, source, published, experiment, results, *shown, left_out)
     summary = Summary(
         orders=counted(results.orders),
         ceiling=results.ceiling,
         cells={"near": near(results.cells), "all": len(results.cells)},
         claims=results.claims,
         seeds=len(numbers),
+        full=full,
         cpu_s=meter.read_s(),
         page=page,
     )
@@ -126,6 +143,14 @@ def cases_of(source: Path, experiment: Experiment, published: Published, seeds: 
     return cases
 
 
+def long_cases_of(
+    source: Path, experiment: Experiment, published: Published, seeds: Sequence[int]
+) -> list[Case]:
+    """What a full build has besides."""
+    known = {case.variation for case in cases_of(source, experiment, published.in_short, seeds)}
+    return [each for each in cases_of(source, experiment, published, seeds) if each.variation not in known]
+
+
 def campaign_folder(out: Path, command: str, paper: str) -> Path:
     return out / "campaigns" / f"{command}-{paper}"
 
@@ -144,29 +169,57 @@ def _results(
     return Results(metrics, series, decided(cases), orders, ceiling, cells(base, published), [], whole)
 
 
+def _with_the_rest(
+    results: Results, spark: SparkSession, cases: Sequence[Case], kept: Path, fresh: bool
+) -> Results:
+    """With the runs that take long. Their rows are kept in a folder of their own, so that a build without
+    them does not throw them away."""
+    if not cases:
+        return results
+    with simulated(spark, cases, kept.with_name(f"{kept.name}-full"), fresh) as campaign:
+        metrics = pd.concat([results.metrics, campaign.metrics()], ignore_index=True)
+    return replace(results, metrics=metrics)
+
+
 def _write_tables(results: Results, folder: Path) -> Path:
     """The tables that figures are drawn from, so that one can be redrawn without a new campaign."""
     tables = folder / "tables"
     shutil.rmtree(tables, ignore_errors=True)
     tables.mkdir()
-    results.metrics.to_parquet(tables / "metrics.parquet")
-    results.metrics.to_csv(tables / "metrics.csv", index=False)
+    write_whole(tables / "metrics.parquet", results.metrics.to_parquet())
+    write_whole(tables / "metrics.csv", results.metrics.to_csv(index=False))
     if results.whole is not None:
-        results.whole.to_parquet(tables / "metrics_whole.parquet")
-    results.series.to_parquet(tables / "series.parquet")
-    results.decisions.to_parquet(tables / "decisions.parquet")
-    results.orders.to_parquet(tables / "orders.parquet")
-    results.cells.to_parquet(tables / "cells.parquet")
+        write_whole(tables / "metrics_whole.parquet", results.whole.to_parquet())
+    write_whole(tables / "series.parquet", results.series.to_parquet())
+    write_whole(tables / "decisions.parquet", results.decisions.to_parquet())
+    write_whole(tables / "orders.parquet", results.orders.to_parquet())
+    write_whole(tables / "cells.parquet", results.cells.to_parquet())
     return tables
 
 
 def _write_measurements(source: Path, experiment: Experiment, seeds: Sequence[int], tables: Path) -> None:
     """What a paper measures beside the campaign: measured(experiment, seeds) of its measurements.py returns
     tables by name."""
-    module = paper_module(source, "measurements")
-    if module is not None:
-        for name, frame in module.measured(experiment, seeds).items():
-            frame.to_parquet(tables / f"{name}.parquet")
+    measure = getattr(paper_module(source, "measurements"), "measured", None)
+    if measure is not None:
+        _write_frames(measure(experiment, seeds), tables)
+
+
+def _write_long_measurements(
+    source: Path, experiment: Experiment, seeds: Sequence[int], tables: Path, spark: SparkSession, out: Path
+) -> None:
+    """And what takes long: measured_in_full(experiment, seeds, spark, kept), whose folder `kept` is for what
+    an interrupted build need not do again."""
+    measure = getattr(paper_module(source, "measurements"), "measured_in_full", None)
+    if measure is not None:
+        _write_frames(
+            measure(experiment, seeds, spark, campaign_folder(out, "measured", source.name)), tables
+        )
+
+
+def _write_frames(frames: Mapping[str, pd.DataFrame], tables: Path) -> None:
+    for name, frame in frames.items():
+        write_whole(tables / f"{name}.parquet", frame.to_parquet())
 
 
 def _statements(source: Path, tables: Path) -> Statements:

@@ -19,7 +19,8 @@ import pandas as pd
 from pydantic import BaseModel
 
 from analysis.metrics.labels import label_of
-from analysis.statistics import Comparison, Test, compare, estimate, holm, paired
+from analysis.statistics import Comparison, compare, estimate, holm, paired
+from analysis.verdicts import Test
 from fogscale.errors import FogscaleError, unknown
 from paper_figures.published import Claim, Limit, Measured, Published
 

@@ -1,4 +1,4 @@
-"""`fogscale figures`, `sensitivity` and `calibrate`: what is done with papers."""
+"""`fogscale figures`, `sensitivity`, `plausible` and `calibrate`: what is done with papers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from fogscale.console import Json, Results, out, print_json, spark_session
+from fogscale.console import Json, Results, out, print_json, progress_bar, spark_session
 from fogscale.errors import FogscaleError
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ def figures(
     seeds: Annotated[int | None, typer.Option(min=2, help="Default: the experiment's.")] = None,
     results: Results = Path("results"),
     fresh: Fresh = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also the variations and sweeps that take long (EKF: 30 minutes).")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Regenerate papers' tables and figures, published values beside ours."""
@@ -36,7 +39,7 @@ def figures(
         from paper_figures.build import build
         from paper_figures.front_page import write_front_page
 
-        summaries = {name: build(name, results, spark, seeds, fresh) for name in chosen}
+        summaries = {name: build(name, results, spark, seeds, fresh, full) for name in chosen}
     front = write_front_page(results / "figures")
     if as_json:
         print_json({name: summary.model_dump() for name, summary in summaries.items()})
@@ -99,6 +102,40 @@ def sensitivity(
             f"({row.lowest} to {row.highest}, {row.sets} sets)",
             highlight=False,
         )
+    out.print(f"page: {found.page}", highlight=False, soft_wrap=True)
+
+
+def plausible(
+    paper: Annotated[str, typer.Option(help="Which paper's table.")] = "gesscale",
+    sets: Annotated[int, typer.Option(min=2, help="How many parameter sets to draw.")] = 300,
+    seeds: Annotated[int, typer.Option(min=3, help="How many seeds the nearest sets are judged with.")] = 20,
+    keep: Annotated[int, typer.Option(min=2, help="How many sets to keep, at most a tenth.")] = 100,
+    results: Results = Path("results"),
+    fresh: Fresh = False,
+    as_json: Json = False,
+) -> None:
+    """Find the parameters under which a paper's table is plausible, and what its claims are worth there."""
+    with (
+        spark_session(f"{sets} parameter sets of {paper} …") as spark,
+        progress_bar(f"sets of {paper}", sets) as told,
+    ):
+        from paper_figures.plausible import plausible as find
+
+        found = find(paper, results, spark, sets, seeds, keep, fresh, told)
+    if as_json:
+        print_json(found.model_dump())
+        return
+    out.print(found.text, highlight=False)
+    for posterior in found.parameters:
+        if posterior.moved:
+            out.print(
+                f"  {posterior.parameter}: {posterior.low:.3g} to {posterior.high:.3g} "
+                f"(drawn from {posterior.prior_low:g} to {posterior.prior_high:g})",
+                highlight=False,
+            )
+    for claim in found.claims:
+        shares = ", ".join(f"{state} {share:.0%}" for state, share in claim.shares.items())
+        out.print(f"  {claim.text}: {shares}", highlight=False)
     out.print(f"page: {found.page}", highlight=False, soft_wrap=True)
 
 

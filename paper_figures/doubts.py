@@ -21,8 +21,8 @@ from controller.experiment import Experiment
 from controller.older_files import path_in_todays_words
 from fogscale.errors import FogscaleError
 from paper_figures.campaign import BASE
-from paper_figures.orders import judged_orders, records
-from paper_figures.published import ONLY, Doubt, Published
+from paper_figures.orders import counted, judged_orders, records
+from paper_figures.published import ONLY, Doubt, Published, Variation
 
 
 @dataclass(frozen=True)
@@ -33,23 +33,60 @@ class Explained:
     settled: int | None  # how many of them agree without it
 
 
-def explained(
+def remark(
     published: Published, experiment: Experiment, metrics: pd.DataFrame, orders: pd.DataFrame, span_s: float
-) -> list[Explained]:
-    """Every doubt with its numbers, and the orders it bears on that are not reproduced."""
-    names = {
+) -> str:
+    """The paper's, with its numbers."""
+    level = experiment.significance
+    agree = {"base": counted(orders)["agree"]} | {
+        variation.name: counted(judged_orders(runs_under(metrics, variation), published, level))["agree"]
+        for variation in published.variations
+    }
+    names = _names(published, experiment, metrics, span_s) | {"agree": agree, "orders": len(orders)}
+    return _filled("published.yml, remark", published.remark, names)
+
+
+def runs_under(metrics: pd.DataFrame, variation: Variation) -> pd.DataFrame:
+    """The runs of a variation; of policies that it leaves alone, those of the base with the same seeds."""
+    own = metrics[metrics["variation"] == variation.name]
+    if variation.policies is None:
+        return own
+    others = metrics[(metrics["variation"] == BASE) & ~metrics["policy"].isin(variation.policies)]
+    return pd.concat([own, others[others["seed"].isin(own["seed"])]])
+
+
+def _names(
+    published: Published, experiment: Experiment, metrics: pd.DataFrame, span_s: float
+) -> dict[str, Any]:
+    return {
         "ours": means(metrics, BASE),
         "published": published.tables.get(ONLY, published.tables),
         "variations": {variation.name: means(metrics, variation.name) for variation in published.variations},
         "setting": lambda path: setting(experiment, path),
         "span_s": span_s,
     }
+
+
+def explained(
+    published: Published, experiment: Experiment, metrics: pd.DataFrame, orders: pd.DataFrame, span_s: float
+) -> list[Explained]:
+    """Every doubt with its numbers, and the orders it bears on that are not reproduced."""
+    names = _names(published, experiment, metrics, span_s)
     found = []
     for doubt in published.doubts:
         missed = _missed(doubt, published, metrics, orders, experiment.significance)
-        settled = None if doubt.variation is None else sum(order["without"] == "agree" for order in missed)
-        found.append(Explained(doubt.title, _filled(doubt, names), missed, settled))
+        settled = (
+            None
+            if doubt.variation not in _varied(published)
+            else sum(order["without"] == "agree" for order in missed)
+        )
+        found.append(Explained(doubt.title, _filled_doubt(doubt, names), missed, settled))
     return found
+
+
+def _varied(published: Published) -> set[str | None]:
+    """The variations that were run: those that take long only in a full build."""
+    return {variation.name for variation in published.variations}
 
 
 def unexplained(orders: pd.DataFrame, published: Published) -> list[dict[str, Any]]:
@@ -65,7 +102,7 @@ def _missed(
     doubt: Doubt, published: Published, metrics: pd.DataFrame, orders: pd.DataFrame, level: float
 ) -> list[dict[str, Any]]:
     without: list[str | None] = [None] * len(orders)
-    if doubt.variation is not None:
+    if doubt.variation in _varied(published):
         runs = metrics[metrics["variation"] == doubt.variation]
         without = judged_orders(runs, published, level)[
             "verdict"
@@ -97,14 +134,21 @@ def setting(experiment: Experiment, path: str) -> Any:
     """A value of the experiment by its dotted path; None where it has none."""
     value: Any = experiment.model_dump()
     for part in path_in_todays_words(path).split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+        if isinstance(value, list | tuple) and part.isdigit():
+            value = value[int(part)] if int(part) < len(value) else None
+        else:
+            value = value.get(part) if isinstance(value, Mapping) else None
     return value
 
 
-def _filled(doubt: Doubt, names: Mapping[str, Any]) -> str:
+def _filled_doubt(doubt: Doubt, names: Mapping[str, Any]) -> str:
+    return _filled(f"doubts.yml, '{doubt.title}'", f"{doubt.text} {doubt.text_in_full}", names)
+
+
+def _filled(place: str, text: str, names: Mapping[str, Any]) -> str:
     environment = Environment(undefined=StrictUndefined, autoescape=False)  # the page escapes
     environment.filters["fixed"] = lambda value, digits: f"{value:,.{digits}f}"
     try:
-        return " ".join(environment.from_string(doubt.text).render(names).split())
+        return " ".join(environment.from_string(text).render(names).split())
     except TemplateError as error:
-        raise FogscaleError(f"doubts.yml, '{doubt.title}': {error}") from error
+        raise FogscaleError(f"{place}: {error}") from error

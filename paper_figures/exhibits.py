@@ -3,7 +3,8 @@
 A figure's file has load(tables) -> frame and draw(frame) -> Figure, a table's only load(tables) -> frame.
 There, tables is the folder with metrics.parquet (one row per run), series.parquet (runs over time) and
 orders.parquet, and where real runs were recorded measured.parquet and measured_series.parquet. One that loads
-an empty frame is left out. The first line of a file's docstring is the title, the rest the caption.
+an empty frame is left out: one of runs that only a full build has, say. The first line of a file's docstring
+is the title, the rest the caption.
 
 What a figure needs besides is worked out before, by a file stage_<name>.py with compute() -> frame, which
 becomes <name>.parquet among the tables.
@@ -21,6 +22,7 @@ import pandas as pd
 from analysis.plotting import save, styled
 from analysis.tables import write_tables
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from paper_figures.campaign import paper_module
 
 
@@ -45,7 +47,7 @@ def work_out(folder: Path, tables: Path) -> None:
         compute = getattr(paper_module(folder, path.stem), "compute", None)
         if compute is None:
             raise FogscaleError(f"{path} has no function compute(): add it")
-        compute().to_parquet(tables / f"{path.stem.removeprefix('stage_')}.parquet")
+        write_whole(tables / f"{path.stem.removeprefix('stage_')}.parquet", compute().to_parquet())
 
 
 def figures(folder: Path, tables: Path, out: Path) -> list[Part]:
@@ -54,6 +56,7 @@ def figures(folder: Path, tables: Path, out: Path) -> list[Part]:
     for module, part in _discovered(folder, "figure", ("load", "draw")):
         frame = module.load(tables)
         if not len(frame):  # of what was not measured
+            _remove(out, part.stem)
             continue
         with styled():
             figure = module.draw(frame)
@@ -64,8 +67,20 @@ def figures(folder: Path, tables: Path, out: Path) -> list[Part]:
 
 def tables_of(folder: Path, tables: Path, out: Path) -> list[Part]:
     """Writes every table of a paper as CSV, Markdown and LaTeX."""
-    found = [(module.load(tables), part) for module, part in _discovered(folder, "table", ("load",))]
-    return [written(frame, part.stem, part.title, part.caption, out) for frame, part in found if len(frame)]
+    parts = []
+    for module, part in _discovered(folder, "table", ("load",)):
+        frame = module.load(tables)
+        if len(frame):
+            parts.append(written(frame, part.stem, part.title, part.caption, out))
+        else:
+            _remove(out, part.stem)
+    return parts
+
+
+def _remove(out: Path, stem: str) -> None:
+    """What an earlier build made of it, which would no longer be true."""
+    for path in out.glob(f"{stem}.*"):
+        path.unlink()
 
 
 def written(frame: pd.DataFrame, stem: str, title: str, caption: str, out: Path) -> Part:

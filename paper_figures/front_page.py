@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fogscale.documents import read_json
+from fogscale.files import write_whole
 from paper_figures.page import rendered
 from paper_figures.published import Published, papers
 from paper_figures.published import load as load_published
 
 SUMMARY = "summary.json"
 STATES = ("holds", "in direction only", "does not hold")
+SHORT = {"holds": "hold", "in direction only": "in direction", "does not hold": "do not"}
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,9 @@ def write_front_page(folder: Path) -> Path:
     rows = list(_rows(folder))
     total = Counter(claim["state"] for row in rows for claim in row.summary["claims"])
     missing = sorted({path.name for path in papers()} - {row.name for row in rows})
-    page = rendered("front.html.j2", rows=rows, total=total, states=STATES, missing=missing)
+    page = rendered("front.html.j2", rows=rows, total=total, states=STATES, short=SHORT, missing=missing)
     path = folder / "index.html"
-    path.write_text(page, encoding="utf-8")
+    write_whole(path, page)
     return path
 
 
@@ -52,4 +54,4 @@ def _rows(folder: Path) -> Iterable[Row]:
     for source in papers():
         summary = folder / source.name / SUMMARY
         if summary.exists():
-            yield Row(source.name, load_published(source), json.loads(summary.read_text(encoding="utf-8")))
+            yield Row(source.name, load_published(source), read_json(summary))

@@ -24,6 +24,7 @@ from analysis.runs import Tables, read_journals
 from controller.campaign.records import about, records_in, unpacked
 from controller.recording import run_id
 from controller.run import run_of
+from fogscale.files import write_whole
 
 RECORDS = "measured"  # in a paper's folder
 METRICS, SERIES = "measured.parquet", "measured_series.parquet"
@@ -46,8 +47,9 @@ def write_measured(source: Path, folder: Path, tables: Path, spark: SparkSession
     durations = journals.runs.select("run_id", "duration_s").toPandas()
     metrics = found.merge(facts.merge(durations, on="run_id"), on="run_id")
     metrics = metrics.merge(_found_out(journals), on="run_id", how="left")
-    metrics.sort_values(["scenario", "policy", "seed"], ignore_index=True).to_parquet(tables / METRICS)
-    _series(journals, metrics).to_parquet(tables / SERIES)
+    in_order = metrics.sort_values(["scenario", "policy", "seed"], ignore_index=True)
+    write_whole(tables / METRICS, in_order.to_parquet())
+    write_whole(tables / SERIES, _series(journals, metrics).to_parquet())
 
 
 def _facts(folder: Path) -> dict[str, Any]:
@@ -62,6 +64,7 @@ def _facts(folder: Path) -> dict[str, Any]:
         "span_h": None if testbed.get("span_s") is None else testbed["span_s"] / 3600,
         "load_average_mean": machine.get("load_average_mean"),
         "cpu_waiting_ratio": machine.get("cpu_waiting_ratio"),
+        "own_wait_ms": machine.get("own_wait_ms"),
         "cores": machine.get("cores"),
     }
 

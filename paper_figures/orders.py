@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.statistics import Test, Verdict, holm, judge_order, paired, pairs_by_seed, signed_rank, welch
+from analysis.statistics import holm, judge_order, paired, pairs_by_seed, signed_rank, welch
+from analysis.verdicts import Test, Verdict
 from paper_figures.published import Order, Published
 
 Runs = Mapping[Any, pd.DataFrame]

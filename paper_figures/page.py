@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,14 +15,15 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from analysis.metrics.labels import label_of
 from analysis.tables import text
 from controller.experiment import Experiment
+from fogscale.documents import read_json
 from fogscale.files import write_whole
 from paper_figures.campaign import BASE, NOT_A_SETTING, paper_module
-from paper_figures.ceiling import near
+from paper_figures.ceiling import near, with_ceiling
 from paper_figures.claims import judged_claims
-from paper_figures.doubts import explained, setting, unexplained
+from paper_figures.doubts import explained, remark, runs_under, setting, unexplained
 from paper_figures.exhibits import Part, written
 from paper_figures.orders import counted, judged_orders, records
-from paper_figures.published import Published
+from paper_figures.published import Published, Variation
 
 if TYPE_CHECKING:
     from paper_figures.build import Results
@@ -40,8 +40,9 @@ def write_page(
     results: Results,
     tables: Sequence[Part],
     figures: Sequence[Part],
+    left_out: int = 0,
 ) -> Path:
-    """Writes the tables that every paper has, and the page."""
+    """Writes the tables that every paper has, and the page; left_out: variations and sweeps of --full."""
     scenarios = {name: scenario.title for name, scenario in experiment.scenarios.items()}
     orders = orders_table(results.orders, published, scenarios)
     written(orders, "orders", "Orders of policies, published and ours", "", folder)
@@ -50,7 +51,7 @@ def write_page(
     robust = variations_table(results.metrics, published, experiment.significance)
     parameters = parameters_table(experiment, source)
     span_s = experiment.metrics.period_s or results.span_s
-    doubts = explained(published, experiment, results.metrics, results.orders, span_s)
+    told = (published, experiment, results.metrics, results.orders, span_s)
     page = rendered(
         "page.html.j2",
         published=published,
@@ -66,9 +67,13 @@ def write_page(
         figures=figures,
         variations=written(robust, "variations", "The ranking under other assumptions", "", folder).frame,
         parameters=written(parameters, "parameters", "Free parameters and their origin", "", folder).frame,
-        doubts=doubts,
+        doubts=explained(*told),
+        remark=remark(*told),
         unexplained=unexplained(results.orders, published),
         sensitivity=_read_json(folder / SENSITIVITY),
+        plausible=_read_json(folder / "plausible.json"),
+        left_out=left_out,
+        paper=source.name,
         level=experiment.significance,
         test=TESTS[published.test],
     )
@@ -150,26 +155,26 @@ def claims_table(results: Results, published: Published) -> pd.DataFrame:
 
 
 def variations_table(metrics: pd.DataFrame, published: Published, level: float) -> pd.DataFrame:
-    """How the ranking fares when something is changed, the calibration itself first."""
-    titles = {BASE: "As calibrated"} | {
-        variation.name: variation.title for variation in published.variations if variation.policies is None
-    }
-    reasons = {variation.name: variation.why for variation in published.variations}
+    """How the ranking fares when something is changed, the calibration itself first. With few seeds a perfect
+    simulator agrees with fewer orders, too."""
+    base = Variation(name=BASE, title=f"As stated ({published.point})", why="")
     rows = []
-    for name, title in titles.items():
-        runs = metrics[metrics["variation"] == name]
-        counts = counted(judged_orders(runs, published, level))
+    for variation in (base, *published.variations):
+        runs = runs_under(metrics, variation)
+        orders, ceiling = with_ceiling(judged_orders(runs, published, level), runs, published, level)
+        counts = counted(orders)
         states = Counter(claim.state for claim in judged_claims(runs, published, level))
         rows.append(
             {
-                "Assumption": title,
+                "Assumption": variation.title,
                 "Seeds": int(runs["seed"].nunique()),
                 "Orders that agree": counts["agree"],
+                "A perfect simulator": round(ceiling.agree),
                 "Disagree": counts["disagree"],
                 "Not significant": counts["not_significant"],
                 "Claims that hold": states["holds"],
                 "In direction only": states["in direction only"],
-                "What is changed": reasons.get(name, ""),
+                "What is changed": variation.why,
             }
         )
     return pd.DataFrame(rows)
@@ -236,4 +241,4 @@ def _matrices(orders: pd.DataFrame, published: Published) -> dict[str, Matrix]:
 
 
 def _read_json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return read_json(path) if path.exists() else None

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, combinations, pairwise, product
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from analysis.statistics import Test
+from analysis.verdicts import Test
 from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import Settings, validated
@@ -123,6 +123,8 @@ class Variation(Settings):
     policies: tuple[Policy, ...] | None = None  # None: all of the published table
     seeds: Annotated[int, Field(ge=1)] | None = None  # the first so many; None: all
     repeated_over_sets: bool = True  # also part of the sensitivity study
+    beside_posterior: bool = False  # also one of the points that `make plausible` shows beside the posterior
+    only_full: bool = False  # takes long: run with --full alone
 
 
 class Axis(Settings):
@@ -141,6 +143,7 @@ class Sweep(Settings):
     ascending: bool = False  # only points whose values rise from each axis to the next
     changes: dict[str, Any] = Field(default_factory=dict)  # by dotted path, at every point
     seeds: Annotated[int, Field(ge=1)] = 1  # the first so many
+    only_full: bool = False  # takes long: run with --full alone
 
     def points(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for values in product(*(axis.values for axis in self.axes)):
@@ -161,6 +164,7 @@ class Doubt(Settings):
     scenarios: tuple[Scenario, ...] = ()  # none: all of them
     variation: str | None = None  # the one without the mechanism: does it reproduce those orders?
     text: str  # a Jinja template; see paper_figures.doubts
+    text_in_full: str = ""  # what follows it where variations of --full were run, too
 
     def covers(self, scenario: Scenario, metric: Metric, a: Policy, b: Policy) -> bool:
         return (
@@ -168,6 +172,14 @@ class Doubt(Settings):
             and (not self.scenarios or scenario in self.scenarios)
             and (not self.policies or a in self.policies or b in self.policies)
         )
+
+
+class Uninformative(Settings):
+    """A published order that says nothing, by the paper's own numbers."""
+
+    scenario: Scenario
+    metric: Metric
+    why: str
 
 
 class Order(NamedTuple):
@@ -187,9 +199,18 @@ class Published(Settings):
     metrics: Annotated[tuple[Metric, ...], Field(min_length=1)]
     tables: dict[Scenario, Table]  # `table` alone where the experiment has no scenarios
     table_caption: str = ""
-    not_reproduced: str = ""  # in one sentence that an outsider understands
+    # What a reader has to know before any number: a template as the text of a doubt, which may also use
+    # agree.base, agree.<variation> and orders: how many orders agree, of how many.
+    remark: str = ""
+    # In one sentence each that an outsider understands: what is reproduced, what is not, and why not.
+    reproduced: str = ""
+    not_reproduced: str = ""
+    why_not: str = ""
+    # How the point that the experiment states came about: from facts alone, or after looks at its ranking.
+    point: Literal["blind", "fitted"] = "fitted"
     runs_per_value: Annotated[int, Field(ge=1)] = 1  # of which a published value is the mean
     test: Test = "paired"  # of two policies; another one only where the paper itself used it
+    uninformative: tuple[Uninformative, ...] = ()
     claims: tuple[Claim, ...] = ()
     variations: tuple[Variation, ...] = ()
     doubts: tuple[Doubt, ...] = ()
@@ -227,6 +248,17 @@ class Published(Settings):
                 "tables": {ONLY: values["table"]}
             }
         return values
+
+    @property
+    def in_short(self) -> Published:
+        """Without what takes long."""
+        return self.model_copy(
+            update={
+                "variations": tuple(each for each in self.variations if not each.only_full),
+                "sweeps": tuple(each for each in self.sweeps if not each.only_full),
+                "doubts": tuple(each.model_copy(update={"text_in_full": ""}) for each in self.doubts),
+            }
+        )
 
     @property
     def table(self) -> Table:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 from pyspark.sql import SparkSession
 from scipy.stats import qmc, spearmanr
@@ -23,6 +24,7 @@ from fogscale.files import write_whole
 from paper_figures.build import campaign_folder, figures_folder
 from paper_figures.campaign import BASE, Case, simulated, varied_experiment
 from paper_figures.cpu import CpuMeter
+from paper_figures.indices import first_order, largest_by_chance
 from paper_figures.orders import VERDICTS, counted, judged_orders
 from paper_figures.page import SENSITIVITY
 from paper_figures.published import Published, Variation, paper_folder
@@ -31,6 +33,8 @@ from paper_figures.sensitivity_page import write_sensitivity_page
 
 DRAW_SEED = 20130501  # of the parameter sets: the same sets every time
 SHARE_REPEATED = 10  # of the sets, one in so many is repeated for each variation
+
+ORDER = ("scenario", "metric", "a", "b")  # what tells an order
 
 Drawn = Mapping[str, float]
 
@@ -69,22 +73,27 @@ def sensitivity(
     meter = CpuMeter()
     source = paper_folder(paper)
     experiment, published = load_experiment(source / "experiment.yml"), load_published(source)
+    if not any(published.orders()):
+        raise FogscaleError(
+            f"paper '{source.name}' publishes no order of policies to repeat: see its claims, make figures"
+        )
     folder = figures_folder(out, source.name)
     drawn = drawn_sets(experiment, sets)
     cases = _cases(source, experiment, published, drawn, range(1, seeds + 1))
     with simulated(spark, cases, campaign_folder(out, "sensitivity", source.name), fresh) as campaign:
         meter.read_s()
         metrics = campaign.metrics()
-    metrics.to_parquet(folder / "sensitivity_metrics.parquet")
+    write_whole(folder / "sensitivity_metrics.parquet", metrics.to_parquet())
     orders = orders_by_set(metrics, published, experiment.significance)
     agreement = agreement_by_set(orders)
     parts = {
         "sets": _sets_table(agreement, drawn),
         "orders": order_frequency(orders),
         "correlation": correlation(agreement, drawn),
+        "hangs_on": hangs_on(orders, drawn),
     }
     for name, frame in parts.items():
-        frame.to_csv(folder / f"sensitivity_{name}.csv", index=False)
+        write_whole(folder / f"sensitivity_{name}.csv", frame.to_csv(index=False))
     summaries = _summaries(agreement, published)
     found = Sensitivity(
         sets=sets,
@@ -139,7 +148,8 @@ def orders_by_set(metrics: pd.DataFrame, published: Published, level: float) -> 
     orders = pd.concat(judged, names=["variation", "set"]).reset_index(["variation", "set"])
     ours, said = orders["ours_b"] - orders["ours_a"], orders["published_b"] - orders["published_a"]
     orders["same_direction"] = np.sign(ours) == np.sign(said)
-    columns = ["variation", "set", "scenario", "metric", "a", "b", "verdict", "same_direction"]
+    orders["as_published"] = ours * np.where(said == 0, 1, np.sign(said))  # positive: in that direction
+    columns = ["variation", "set", *ORDER, "verdict", "same_direction", "as_published"]
     return orders[columns].reset_index(drop=True)
 
 
@@ -160,7 +170,35 @@ def order_frequency(orders: pd.DataFrame) -> pd.DataFrame:
     base = orders[(orders["variation"] == BASE) & (orders["set"] > 0)]
     for verdict in VERDICTS:
         base = base.assign(**{verdict: base["verdict"] == verdict})
-    return base.groupby(["scenario", "metric", "a", "b"], sort=False)[list(VERDICTS)].mean().reset_index()
+    return base.groupby(list(ORDER), sort=False)[list(VERDICTS)].mean().reset_index()
+
+
+def hangs_on(orders: pd.DataFrame, drawn: Sequence[Drawn]) -> pd.DataFrame:
+    """For every order that the calibration does not reproduce, the parameter that decides most about the
+    difference of the two policies: its index, and which way it turns the order (rank correlation; above 0,
+    larger values turn it as published). No parameter where chance alone could do as much."""
+    base = orders[orders["variation"] == BASE]
+    values = pd.DataFrame(drawn)
+    limit = largest_by_chance(len(values), values.shape[1])
+    rows = []
+    for order, judged in base.groupby(list(ORDER), sort=False):
+        verdict = judged.loc[judged["set"] == 0, "verdict"].iloc[0]
+        sets = judged[judged["set"] > 0].sort_values("set")
+        if verdict != "agree":
+            share = float((sets["verdict"] == "agree").mean())
+            found = _most(values, sets["as_published"].to_numpy(dtype=float), limit)
+            rows.append((*order, verdict, share, *found))
+    return pd.DataFrame(rows, columns=[*ORDER, "verdict", "agrees_in", "parameter", "index", "correlation"])
+
+
+def _most(values: pd.DataFrame, result: NDArray[np.float64], limit: float) -> tuple[str, float, float]:
+    if not np.isfinite(result).all():
+        return "", float("nan"), float("nan")
+    indices = {path: first_order(values[path].to_numpy(), result) for path in values}
+    path = max(indices, key=lambda path: np.nan_to_num(indices[path], nan=-1.0))
+    if not indices[path] > limit:
+        return "", float("nan"), float("nan")
+    return str(path), indices[path], float(spearmanr(values[path], result).statistic)
 
 
 def correlation(agreement: pd.DataFrame, drawn: Sequence[Drawn]) -> pd.DataFrame:

@@ -49,6 +49,7 @@ def write_sensitivity_page(
         experiment=experiment,
         found=found,
         correlation=parts["correlation"],
+        hangs_on=parts["hangs_on"],
         short=short_name,
     )
     write_whole(found.page, page)

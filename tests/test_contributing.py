@@ -26,7 +26,7 @@ def pasted(monkeypatch):
     module = ModuleType("pasted_policy")
     monkeypatch.setitem(sys.modules, "pasted_policy", module)
     policies.names()  # all that there are, before this one is added for a while
-    monkeypatch.setattr(policies, "_REGISTERED", dict(policies._REGISTERED))
+    monkeypatch.setattr(policies.registry, "registered", dict(policies.registry.registered))
     exec(compile(source, "CONTRIBUTING.md", "exec"), module.__dict__)
     return module.Busy
 

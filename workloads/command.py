@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from rich.text import Text
 from fogscale.console import Json, out, print_json
 from fogscale.documents import yaml_of
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from workloads import catalog
 from workloads.replay import peak_rate_per_s, replay_span_s
 from workloads.workload import Definition, Workload
@@ -32,15 +34,20 @@ def list_workloads(context: typer.Context, as_json: Json = False) -> None:
     """List every workload with its source, span, mean and peak rate as replayed."""
     if context.invoked_subcommand is not None:
         return
-    rows = [_listed(definition) for definition in catalog.definitions().values()]
+    listed = [_listed(definition) for definition in catalog.definitions().values()]
+    broken = [each for each in listed if each["broken"]]
+    broken += [{"name": name, "broken": reason} for name, reason in catalog.broken().items()]
+    rows = [each for each in listed if not each["broken"]]
     if as_json:
-        print_json(rows)
+        print_json([*rows, *broken])
         return
     heading = f"{'workload':<{NAME_WIDTH}}{'span':>9}{'mean/s':>9}{'peak/s':>9}  records"
     out.print(Text(heading, style="bold"))
     for row in rows:
         out.print(_line(row))
         out.print(Padding(Text(row["source"] or row["summary"], style="dim"), (0, 0, 0, INDENT)))
+    for row in broken:
+        out.print(Text.assemble((row["name"], "bold"), (f"  broken: {row['broken']}", "red")), soft_wrap=True)
 
 
 @workloads_app.command("show")
@@ -103,10 +110,13 @@ def facts(workload: Workload) -> dict[str, Any]:
 
 def _listed(definition: Definition) -> dict[str, Any]:
     """One row of the list: the facts of a workload, or what it needs before it has any."""
-    known = {"summary": definition.summary, "needs": list(definition.needs)}
+    known = {"summary": definition.summary, "needs": list(definition.needs), "broken": None}
     if definition.needs:
         return {"name": definition.name, "source": None, **known}
-    return {**facts(definition.load()), **known}
+    try:
+        return {**facts(definition.load()), **known}
+    except FogscaleError as error:  # a file that somebody dropped: its own matter
+        return {"name": definition.name, "broken": str(error)}
 
 
 def _line(row: dict[str, Any]) -> Text:
@@ -142,7 +152,9 @@ def _parameters(definition: Definition) -> dict[str, Any]:
 def _draw(workload: Workload, plot: Path) -> None:
     from workloads.plot import draw
 
+    drawn, advice = BytesIO(), "name a .png or .pdf you can write"
     try:
-        draw(workload).savefig(plot)
-    except (OSError, ValueError) as error:
-        raise FogscaleError(f"cannot draw into {plot}: {error}; name a .png or .pdf you can write") from error
+        draw(workload).savefig(drawn, format=plot.suffix.removeprefix(".") or "png")
+    except ValueError as error:
+        raise FogscaleError(f"cannot draw into {plot}: {error}; {advice}") from error
+    write_whole(plot, drawn.getvalue(), advice)

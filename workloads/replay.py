@@ -28,8 +28,18 @@ class ReplaySettings:
     copies: int = 1  # identical records that arrive together for each record of the trace
     scale: float = 1.0  # share of the trace's records that is replayed; above 1, more than the trace has
     arrivals: Arrivals = "poisson"  # even: as a load generator sends, one after another at equal distances
+    # Stamps of a trace may be rounded: this share of its records has stamps that are whole multiples of
+    # `rounded_to_s`, in trace time, so that all of one such stretch arrive together, at its beginning.
+    rounded_ratio: float = 0.0
+    rounded_to_s: float = 60.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.rounded_ratio <= 1:
+            raise FogscaleError(
+                f"replay rounded_ratio is a share of the records, from 0 to 1, not {self.rounded_ratio}"
+            )
+        if not (math.isfinite(self.rounded_to_s) and self.rounded_to_s > 0):
+            raise FogscaleError(f"replay rounded_to_s must be a time above 0, not {self.rounded_to_s}")
         for name, value in (("speed", self.speed), ("scale", self.scale)):
             if not (math.isfinite(value) and value > 0):
                 raise FogscaleError(
@@ -89,9 +99,22 @@ def _expected_records(profile: RateProfile, settings: ReplaySettings, step_s: fl
         )
     edges_s = np.arange(steps + 1) * (step_s * settings.speed)
     expected = profile.between(edges_s) * settings.scale
+    if settings.rounded_ratio > 0:
+        expected *= 1 - settings.rounded_ratio
+        expected += settings.rounded_ratio * settings.scale * _bunched(profile, settings, step_s, steps)
     if expected.max() * settings.copies > MOST_RECORDS_PER_STEP:
         raise FogscaleError(
             f"workload '{profile.name}' offers {expected.max() * settings.copies:.1e} records in one step:"
             " lower scale, speed or copies"
         )
     return expected
+
+
+def _bunched(profile: RateProfile, settings: ReplaySettings, step_s: float, steps: int) -> FloatArray:
+    """The same records where each stretch of `rounded_to_s` arrives at its beginning, all at once."""
+    stretches = math.ceil(profile.span_s / settings.rounded_to_s - 1e-9)
+    begins_s = np.arange(stretches + 1) * settings.rounded_to_s
+    step_of = np.floor(begins_s[:-1] / (step_s * settings.speed) + 1e-9).astype(np.int64)
+    together = np.zeros(steps)
+    np.add.at(together, step_of, profile.between(begins_s))
+    return together

@@ -24,6 +24,7 @@ from typing import Any
 from pydantic import ConfigDict, ValidationError, validate_call
 
 from fogscale.errors import FogscaleError, unknown
+from fogscale.plugins import in_short
 from workloads.excerpts import Excerpt
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings
@@ -83,6 +84,13 @@ class Definition:
             message = first["msg"].removeprefix("Value error, ")
             raise FogscaleError(
                 f"workload '{self.name}': parameter '{first['loc'][0]}' is {first['input']!r}: {message}"
+            ) from error
+        except FogscaleError:
+            raise
+        except (Exception, SystemExit) as error:  # somebody's file can fail in any way
+            raise FogscaleError(
+                f"workload '{self.name}' of {self.build.__module__} cannot be made ({in_short(error)}): give"
+                " other parameters, or fix it"
             ) from error
 
     @cached_property

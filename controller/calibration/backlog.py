@@ -12,7 +12,9 @@ from typing import Any
 from controller.testbeds.flink.broker import Offsets
 from controller.testbeds.flink.producing import Load, Producer
 from controller.testbeds.flink.program import INPUT
+from fogscale.documents import read_json
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 
 SENT_PER_S = 4000.0
 FILE = "backlog.json"
@@ -36,19 +38,19 @@ def backlog_of(
     if known is not None and is_there and known.records >= records:
         return known
     made = _sent(folder, format_name, records, access, offsets)
-    (folder / FILE).write_text(json.dumps(asdict(made)))
+    write_whole(folder / FILE, json.dumps(asdict(made)))
     return made
 
 
 def _kept(path: Path) -> Backlog | None:
     try:
-        values = json.loads(path.read_text())
+        values = read_json(path)
         for name in ("base", "ends"):
             values[name] = {int(part): int(offset) for part, offset in values[name].items()}
         return Backlog(**values)
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError):
+    except (FogscaleError, OSError, AttributeError, ValueError, TypeError, KeyError):
         raise FogscaleError(f"{path} is damaged: remove it, the records are sent again then") from None
 
 

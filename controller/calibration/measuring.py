@@ -268,6 +268,7 @@ class Bench:
             INPUT,
             METRICS_WINDOW_S,
             self._backlog.base,
+            self._settings.chained,
         )
         try:
             rescaler.begin(self._placed(nodes), {self._scaled: len(nodes)})
@@ -279,6 +280,7 @@ class Bench:
             output.close()
             if job.id is not None:
                 job.stop()
+            job.release_nodes()
             job.forget_jar()
 
     def _placed(self, nodes: Sequence[str]) -> dict[str, tuple[str, ...]]:

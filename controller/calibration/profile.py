@@ -15,7 +15,9 @@ from controller.run import prepare
 from controller.testbeds import TestbedSettings
 from controller.testbeds.flink.settings import FlinkSettings
 from controller.testbeds.simulated.settings import Simulation
+from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from fogscale.settings import Ratio, Settings, validated
 
 
@@ -52,11 +54,9 @@ class Profile(Settings):
 
 def load_profile(path: Path) -> Profile:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = read_yaml(path)
     except OSError as error:
         raise FogscaleError(f"cannot read profile {path}: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise FogscaleError(f"{path} is not YAML: name a profile of fogscale calibrate --testbed") from error
     if not isinstance(values, Mapping):
         raise FogscaleError(f"{path} holds no profile: fogscale calibrate --testbed writes one")
     return validated(Profile, values, str(path))
@@ -109,8 +109,5 @@ def write_profile(profile: Profile, path: Path) -> None:
     # Said even where they are usual: a reader must not have to know the defaults.
     values["origin"] = profile.origin
     values["simulation"]["kind"] = profile.simulation.kind
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120))
-    except OSError as error:
-        raise FogscaleError(f"cannot write {path}: {error.strerror}; name another with --write") from error
+    text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
+    write_whole(path, text, "name another with --write")

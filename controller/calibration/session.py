@@ -26,7 +26,9 @@ from fog.command import change_network
 from fog.folders import state_folder
 from fog.network.matrix import HEADER
 from fog.services.broker import PRODUCER
+from fogscale.documents import read_json
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 from workloads.jobs import catalog
 
 MOST_RECORDS = 4_000_000
@@ -106,7 +108,8 @@ class Session:
 
     def nodes_of(self, replicas: int) -> tuple[str, ...]:
         """The nearest, as policies choose them."""
-        start = start_placement(self.topology, self.experiment.start, self.experiment.pins)
+        wanted = self.experiment
+        start = start_placement(self.topology, wanted.start, wanted.pins, wanted.initial_placement)
         return tuple(grown(self.topology, start, {self.operator: replicas}, nearest)[self.operator])
 
     def _measure_at(self, rtt_ms: float | str, wanted: Sequence[Wanted]) -> None:
@@ -157,7 +160,8 @@ class Session:
         path = self.folder / NETWORK
         if not path.exists():
             built = manifests.read(state_folder(self.settings.name), self.settings.name)
-            path.write_text(json.dumps({"fog_rtt_ms": built.rows_ms, "fog_rtt_max_ms": built.rtt_max_ms}))
+            kept = {"fog_rtt_ms": built.rows_ms, "fog_rtt_max_ms": built.rtt_max_ms}
+            write_whole(path, json.dumps(kept))
 
     def _set_network(self, rtt_ms: float) -> None:
         built = manifests.read(state_folder(self.settings.name), self.settings.name)
@@ -169,7 +173,7 @@ class Session:
     def _restore_network(self) -> None:
         path = self.folder / NETWORK
         if path.exists():
-            kept = json.loads(path.read_text())
+            kept = read_json(path)
             built = manifests.read(state_folder(self.settings.name), self.settings.name)
             if dict(built.rows_ms) != kept["fog_rtt_ms"]:
                 self.tell("putting the testbed's own round trips back")

@@ -15,11 +15,16 @@ import yaml
 from controller.experiment import Run
 from controller.journal import read
 from controller.recording import JOURNAL, MANIFEST
+from controller.run import run_of
+from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError
+from fogscale.files import write_whole
 
 PACKED = f"{JOURNAL}.xz"
 LARGEST_BYTES = 300_000
+LARGEST_UNPACKED_BYTES = 256 << 20  # as much as can be analysed
 ABOUT = "recorded"  # the manifest's part on how the run came about
+_ELSEWHERE = "choose another folder with --records"
 
 
 def has_record(records: Path, run: Run) -> bool:
@@ -27,7 +32,7 @@ def has_record(records: Path, run: Run) -> bool:
     folder = records / run.folder
     if not (folder / PACKED).exists():
         return False
-    if _manifest(folder)["run"] != run.model_dump(mode="json"):
+    if run_of(folder) != run:  # by value: what was not there to be set when it was recorded has its default
         raise FogscaleError(
             f"{folder} is a record of this run with other settings: move it away, or choose another folder"
             " with --records"
@@ -38,24 +43,16 @@ def has_record(records: Path, run: Run) -> bool:
 def keep(folder: Path, records: Path, run: Run, about: Mapping[str, Any]) -> Path:
     """Packs a finished run; the journal comes last, so that a record without one was not finished."""
     place = records / run.folder
-    packed = lzma.compress((folder / JOURNAL).read_bytes(), preset=9)
+    packed = lzma.compress((folder / JOURNAL).read_bytes())  # higher presets need 60 MB more and save nothing
     if len(packed) > LARGEST_BYTES:
         raise FogscaleError(
             f"{folder / JOURNAL} takes {len(packed)} bytes even when compressed, more than a record may"
             f" ({LARGEST_BYTES}): take samples less often (testbed.sample_interval_s)"
         )
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        manifest = {**_manifest(folder), ABOUT: dict(about)}
-        text = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)
-        (place / MANIFEST).write_text(text, encoding="utf-8")
-        unfinished = place / f"{PACKED}.unfinished"
-        unfinished.write_bytes(packed)
-        unfinished.replace(place / PACKED)
-    except OSError as error:
-        raise FogscaleError(
-            f"cannot write {place}: {error.strerror}; choose another folder with --records"
-        ) from error
+    manifest = {**_manifest(folder), ABOUT: dict(about)}
+    text = yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True)
+    write_whole(place / MANIFEST, text, _ELSEWHERE)
+    write_whole(place / PACKED, packed, _ELSEWHERE)
     return place
 
 
@@ -68,13 +65,23 @@ def unpacked(records: Path, results: Path) -> Iterator[Path]:
     """Lays every record out as the folder of a run."""
     for folder in records_in(records):
         place = results / folder.relative_to(records)
-        place.mkdir(parents=True, exist_ok=True)
-        try:
-            (place / JOURNAL).write_bytes(lzma.decompress((folder / PACKED).read_bytes()))
-        except (lzma.LZMAError, EOFError) as error:
-            raise FogscaleError(f"{folder / PACKED} is damaged ({error}): fetch it anew") from None
-        (place / MANIFEST).write_bytes((folder / MANIFEST).read_bytes())
+        write_whole(place / JOURNAL, _journal(folder / PACKED))
+        write_whole(place / MANIFEST, (folder / MANIFEST).read_bytes())
         yield place
+
+
+def _journal(packed: Path) -> bytes:
+    """Unpacked, and no larger than a journal may be: a few kilobytes can stand for gigabytes."""
+    if packed.stat().st_size > LARGEST_BYTES:
+        raise FogscaleError(f"{packed} is larger than a record may be ({LARGEST_BYTES} bytes): fetch it anew")
+    unpacking = lzma.LZMADecompressor()
+    try:
+        content = unpacking.decompress(packed.read_bytes(), LARGEST_UNPACKED_BYTES)
+    except (lzma.LZMAError, EOFError) as error:
+        raise FogscaleError(f"{packed} is damaged ({error}): fetch it anew") from None
+    if not unpacking.eof or unpacking.unused_data:
+        raise FogscaleError(f"{packed} is damaged (torn, or too large): fetch it anew")
+    return content
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -96,8 +103,8 @@ def findings(folder: Path) -> Mapping[str, Any]:
 def _manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        found = read_yaml(path)
+    except (OSError, FogscaleError) as error:
         raise FogscaleError(f"{path} cannot be read ({error}): run the experiment again") from None
     if not isinstance(found, dict) or "run" not in found:
         raise FogscaleError(f"{path} describes no run: run the experiment again")

@@ -3,6 +3,7 @@ interrupted goes on."""
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -18,6 +19,8 @@ from controller.experiment import Run
 from controller.loop import Progress
 from controller.run import execute, prepare
 from fog import manifest as manifests
+from fog.emulation.cgroups import Group
+from fog.emulation.state import State
 from fog.folders import state_folder
 
 Told = Callable[[Run, int], AbstractContextManager[Progress | None]]
@@ -53,7 +56,7 @@ def _run_and_keep(run: Run, results: Path, records: Path, shown: Told, number: i
     told: dict[str, Any] = {}
     if not is_over(results / run.folder):
         begun = datetime.now(UTC)
-        with watched_load() as load, shown(run, number) as progress:
+        with watched_load(lambda: _own_processes(run)) as load, shown(run, number) as progress:
             _execute(run, results, progress)
         # Where a run was interrupted, this is of its last part; the journal names the gaps.
         told = {
@@ -72,10 +75,28 @@ def _execute(run: Run, results: Path, progress: Progress | None) -> None:
         execute(run, results, progress, fresh=True)
 
 
+def _built(run: Run) -> tuple[str, manifests.Manifest | None]:
+    """The testbed's name and manifest; none where it is not one that an inventory builds."""
+    name = run.testbed.model_dump().get("name") or ""
+    return name, manifests.find(state_folder(name)) if name else None
+
+
+def _own_processes(run: Run) -> list[int]:
+    """The controller and, on emulated nodes, what runs on those without a tight limit. Fog nodes are left
+    out: their limit makes them wait, however idle the machine is."""
+    name, built = _built(run)
+    found = [os.getpid()]
+    if built is not None and built.emulated:
+        group = Group(State(state_folder(name)).group)
+        for node in built.nodes:
+            if node.group != "fog":
+                found += [process for process in group.processes(node.name) if process > 0]
+    return found
+
+
 def _testbed(run: Run) -> dict[str, Any]:
     """What it was made of; empty where the testbed is none of those that an inventory builds."""
-    name = run.testbed.model_dump().get("name")
-    built = manifests.find(state_folder(name)) if name else None
+    name, built = _built(run)
     if built is None:
         return {}
     versions = {service: str(told.get("version", "")) for service, told in built.services.items()}

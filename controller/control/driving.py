@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
+from controller.control.settings import Style
 from controller.control.watched import Watched
 from controller.model import Outcome, Plan, Receipt
 from controller.testbeds.flink.fleet import until
@@ -14,7 +14,6 @@ from controller.testbeds.flink.http import MissingError, RefusedError
 from controller.testbeds.flink.rest import ENDED, Bounds, Flink
 from fogscale.errors import FogscaleError
 
-Style = Literal["in_place", "restart"]
 OVERRIDES = "pipeline.jobvertex-parallelism-overrides"
 
 
@@ -141,6 +140,8 @@ class Driver:
 
     def _settle(self, plan: Plan, outcome: Outcome, begun_s: float, words: str) -> None:
         now_s = self.job.now_s()
-        self.job.receipts.append(Receipt(plan, outcome, begun_s, now_s, 0.0, words))
+        # Nobody numbers the records of this job: how long none came out is known where nothing was done.
+        downtime_s = 0.0 if outcome in ("unchanged", "refused") else None
+        self.job.receipts.append(Receipt(plan, outcome, begun_s, now_s, downtime_s, words))
         if outcome != "unchanged":
             self.say(f"{outcome} after {now_s - begun_s:.1f} s" + (f": {words}" if words else ""))

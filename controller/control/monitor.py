@@ -9,7 +9,15 @@ from statistics import fmean
 
 from controller.model import Capabilities, Capability, NodeMetrics, Observation, Operator, OperatorMetrics
 from controller.testbeds.flink import queries
-from controller.testbeds.flink.metrics import JobMonitor, Measured, Running, _Instance
+from controller.testbeds.flink.metrics import (
+    MOST_BYTES,
+    MOST_RECORDS,
+    JobMonitor,
+    Measured,
+    Running,
+    _Instance,
+    share,
+)
 from controller.testbeds.flink.prometheus import Prometheus, Series, named
 
 
@@ -49,7 +57,7 @@ class ReporterMonitor(JobMonitor):
         self, job: Sequence[Series], instances: Mapping[str, Sequence[_Instance]], since_s: float
     ) -> tuple[float | None, float | None]:
         pending = named(job, queries.PENDING)
-        if not pending:
+        if not pending or any(not abs(each.last) <= MOST_RECORDS for each in pending):
             return None, None
         sources = [each.name for each in self._operators if not each.upstream]
         read = [each.rate_out_per_s for name in sources for each in instances[name]]
@@ -68,10 +76,9 @@ class ReporterMonitor(JobMonitor):
             name, cores = self._nodes.get(each.labels.get("tm_id", ""), ("", 0.0))
             limit = limits.get(each.labels.get("tm_id"), 0)
             if each.name == queries.JVM_CPU_NS and name:
-                per_s = self._rate(each)
-                cpu[name] = None if per_s is None else min(1.0, per_s / 1e9 / cores)
-            elif each.name == queries.JVM_HEAP and name and limit > 0:
-                memory[name] = min(1.0, each.last / limit)
+                cpu[name] = share(self._rate(each), 1e9 * cores)
+            elif each.name == queries.JVM_HEAP and name:
+                memory[name] = share(each.last, limit if limit <= MOST_BYTES else None)
         return {name: NodeMetrics(cpu.get(name), memory.get(name)) for name in sorted({*cpu, *memory})}
 
 

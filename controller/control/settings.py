@@ -1,8 +1,10 @@
-"""What `fogscale control --settings` may say."""
+"""What `fogscale control` is asked for: by its options, and by the file that --settings names."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -17,6 +19,24 @@ from controller.topology import RttSettings
 from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import Settings, validated
+
+Style = Literal["in_place", "restart"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    policies: tuple[str, ...]
+    job: str | None
+    operators: tuple[str, ...]
+    max_replicas: int | None
+    window_s: float
+    scrape_s: float
+    cores: float | None
+    seconds: float | None
+    style: Style
+    dry_run: bool
 
 
 class ControlSettings(Settings):

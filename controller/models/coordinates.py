@@ -7,7 +7,7 @@ measures against an unsure neighbour learns little from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -76,13 +76,3 @@ def _any_direction(rng: Generator, dimensions: int) -> NDArray[np.float64]:
     drawn = rng.standard_normal(dimensions)
     direction: NDArray[np.float64] = drawn / np.linalg.norm(drawn)
     return direction
-
-
-def median_error(
-    nodes: Iterable[str], rtt_ms: Callable[[str, str], float], predicted_ms: Callable[[str, str], float]
-) -> float:
-    """By how much predictions are off in the median over all pairs, relative to the round trips."""
-    names = list(nodes)
-    pairs = [(a, b) for i, a in enumerate(names) for b in names[:i]]
-    off = [abs(predicted_ms(a, b) - rtt_ms(a, b)) / rtt_ms(a, b) for a, b in pairs if rtt_ms(a, b) > 0]
-    return float(np.median(off)) if off else 0.0

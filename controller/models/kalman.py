@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -206,11 +206,3 @@ class KalmanFilters:
         self._born_s = regrouped(self._born_s, np.nan)
         self._usable_from_s = regrouped(self._usable_from_s, np.nan)
         self._all_usable, self._settled_gain = False, None
-
-
-def steady_gain(system_noise: float, measurement_variance: float) -> float:
-    """The gain a filter settles at: the fixed point of Eq. 12–13 with the update (a scalar Riccati equation),
-    P² − Q·P − Q·R = 0 for the a-priori P."""
-    q, r = system_noise, measurement_variance
-    prior_error = (q + sqrt(q * q + 4.0 * q * r)) / 2.0
-    return prior_error / (prior_error + r)

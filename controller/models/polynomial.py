@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import ArrayLike, NDArray
@@ -103,10 +102,6 @@ class Polynomial:
         within_per_s = np.clip(workload_per_s, seen.lowest_per_s, seen.highest_per_s)
         predicted = np.maximum(0.0, self.value(within_per_s, float(replicas)))
         return np.where(workload_per_s > seen.highest_per_s, np.nan, predicted)
-
-    def to_record(self) -> dict[str, Any]:
-        record: dict[str, Any] = msgspec.to_builtins(self)
-        return record
 
 
 def trained(

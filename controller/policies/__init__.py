@@ -9,10 +9,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cache, partial
-from importlib.metadata import entry_points
+from functools import partial
 from typing import Any, TypeVar, get_type_hints
 
 import msgspec
@@ -21,25 +20,29 @@ from numpy.random import Generator
 from controller.contract import Policy
 from controller.model import Topology
 from fogscale.errors import FogscaleError, unknown
-from fogscale.plugins import why_broken
+from fogscale.plugins import Candidate, Registry
 
-_REGISTERED: dict[str, type[Any]] = {}
-_BROKEN: dict[str, str] = {}  # name -> why it cannot be used
 _Class = TypeVar("_Class", bound=type)
 _Learned = TypeVar("_Learned")
+
+
+def _own() -> Iterator[Candidate]:
+    """The files and folders here; what begins with an underscore is shared by several."""
+    for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
+        name = module.name.rpartition(".")[2]
+        if not name.startswith("_"):
+            yield Candidate(name, module.name, partial(importlib.import_module, module.name))
+
+
+registry: Registry[type[Any]] = Registry("policy", "policies", "fogscale.policies", _own)
+names, broken, policy_class, not_there = registry.names, registry.broken, registry.get, registry.why_not
 
 
 def register(name: str) -> Callable[[_Class], _Class]:
     """Makes the dataclass below it the policy of that name."""
 
     def remember(policy_class: _Class) -> _Class:
-        taken = _REGISTERED.get(name)
-        if taken is not None and taken.__module__ != policy_class.__module__:
-            raise FogscaleError(
-                f"two policies are called '{name}' ({taken.__module__} and {policy_class.__module__}): "
-                f"rename one of them"
-            )
-        _REGISTERED[name] = policy_class
+        registry.add(name, policy_class, policy_class.__module__)
         return policy_class
 
     return remember
@@ -60,50 +63,9 @@ class MemorylessPolicy:
         """Nothing to prepare."""
 
 
-@cache
-def _discover() -> None:
-    for module in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
-        if not module.name.rpartition(".")[2].startswith("_"):
-            name = module.name.rpartition(".")[2]
-            _load(name, module.name, partial(importlib.import_module, module.name))
-    for entry in entry_points(group="fogscale.policies"):
-        _load(entry.name, entry.value, entry.load)
-
-
-def _load(name: str, place: str, load: Callable[[], Any]) -> None:
-    problem = why_broken(place, load)
-    if problem is not None:
-        _BROKEN[name] = problem
-
-
-def broken() -> dict[str, str]:
-    """Those that cannot be used, with the reason."""
-    _discover()
-    return dict(sorted(_BROKEN.items()))
-
-
 def of_script() -> dict[str, type[Any]]:
     """Those that the running script registered itself: no other process finds them by importing."""
-    return {name: cls for name, cls in _REGISTERED.items() if cls.__module__ == "__main__"}
-
-
-def names() -> tuple[str, ...]:
-    _discover()
-    return tuple(sorted(_REGISTERED))
-
-
-def policy_class(name: str) -> type[Any]:
-    _discover()
-    if name not in _REGISTERED:
-        raise FogscaleError(not_there(name, _REGISTERED))
-    return _REGISTERED[name]
-
-
-def not_there(name: str, known: Iterable[str]) -> str:
-    """Why there is no policy of that name: nobody knows it, or it is broken."""
-    if name in broken():
-        return f"policy '{name}' is broken: {_BROKEN[name]}"
-    return unknown("policy", name, known)
+    return {name: cls for name, cls in registry.registered.items() if cls.__module__ == "__main__"}
 
 
 def create(name: str, parameters: Mapping[str, Any] | None = None) -> Policy:

@@ -32,6 +32,13 @@ class ModelBased:
     algorithm_4: Literal["corrected", "printed"] = parameter(
         "corrected", "'printed' follows the paper to the letter, which all but never scales down"
     )
+    must_cover: Literal["offered", "throughput"] = parameter(
+        "offered", "what the replicas that remain must cover: what is offered to the job, or what passes"
+    )
+    scale_down: Literal["while_spare", "at_once"] = parameter(
+        "while_spare", "'at_once' goes to the fewest that cover it; else each step down needs spare_ratio"
+    )
+    anew: bool = parameter(False, "a scale-down places all remaining replicas anew")
     period_s: float = parameter(60.0, "seconds between decisions", at_least=0.1)
     latency_aware: bool = field(default=True, init=False, repr=False)
     choose: NodeChoice = field(default=nearest, init=False, repr=False, compare=False)
@@ -73,7 +80,7 @@ class ModelBased:
             if wanted != running:
                 target[operator.name] = wanted
                 reasons.append(f"{operator.name} {wanted - running:+d}: {reason}")
-        return resize_plan(observation, target, reasons, self.choose)
+        return resize_plan(observation, target, reasons, self.choose, self.anew)
 
     def is_root_of_back_pressure(self, operator: Operator, observation: Observation) -> bool:
         """Algorithm 1: all its upstream operators suffer high back pressure, itself does not."""
@@ -109,25 +116,41 @@ class ModelBased:
     ) -> tuple[int, str]:
         """Algorithms 2 and 4: give up replicas while those that remain cover the input.
 
-        IR, the "incoming data rate" that §III-B monitors beside the throughput, is what is offered: what
-        arrives behind back pressure would be the throughput again, and hide what waits in Kafka."""
+        IR, the "incoming data rate" that §III-B monitors beside the throughput, may be what is offered, or
+        what arrives behind back pressure: that is the throughput again, and hides what waits in Kafka. §IV-C
+        and the authors' script compare with the throughput."""
         placement = observation.requested
-        model = self._model_of(operator.name)
-        if model is None or seen.offered_rate_per_s is None or seen.throughput_per_s is None:
-            return len(placement[operator.name]), ""
+        model, running = self._model_of(operator.name), len(placement[operator.name])
+        needed_per_s = seen.throughput_per_s if self.must_cover == "throughput" else seen.offered_rate_per_s
+        if model is None or needed_per_s is None or seen.throughput_per_s is None:
+            return running, ""
         topology = observation.topology
         mst_per_s = self._mst_per_s(model, topology, placement[operator.name])
-        while (
-            len(placement[operator.name]) > max(operator.n_min, self.n_min)
-            and _spare_ratio(mst_per_s, seen.throughput_per_s) >= self.spare_ratio
-        ):
+        while self._has_spare(operator, running, placement, mst_per_s, seen.throughput_per_s):
             fewer = self._one_fewer(topology, placement, operator.name)
             remaining_per_s = self._mst_per_s(model, topology, fewer[operator.name])
-            if not self._may_remove(mst_per_s, remaining_per_s, seen.offered_rate_per_s):
+            if not self._may_remove(mst_per_s, remaining_per_s, needed_per_s):
                 break
             placement, mst_per_s = fewer, remaining_per_s
-        reason = f"{mst_per_s:.0f} records/s are enough for {seen.offered_rate_per_s:.0f}"
+        reason = f"{mst_per_s:.0f} records/s are enough for {needed_per_s:.0f}"
         return len(placement[operator.name]), reason
+
+    def _has_spare(
+        self,
+        operator: Operator,
+        running: int,
+        placement: Placement,
+        mst_per_s: float,
+        throughput_per_s: float,
+    ) -> bool:
+        """Whether one more may be given up. At once: only the first needs spare capacity and more than n_min
+        replicas; the operator's own n_min holds always."""
+        replicas = len(placement[operator.name])
+        is_next = self.scale_down == "at_once" and replicas < running
+        fewest = operator.n_min if is_next else max(operator.n_min, self.n_min)
+        if replicas <= fewest:
+            return False
+        return is_next or _spare_ratio(mst_per_s, throughput_per_s) >= self.spare_ratio
 
     def _model_of(self, name: str) -> MstModel | None:
         if name not in self._models and self._measurements[name]:

@@ -184,7 +184,11 @@ class SlowRecords(Generic[_Memory]):
                 self._asked_s = None
                 self._standby_asked = self.standby == 0
             elif receipt.plan != self._kept_plan:
-                began_s = receipt.finished_s - receipt.downtime_s
+                began_s = (
+                    receipt.requested_s
+                    if receipt.downtime_s is None
+                    else receipt.finished_s - receipt.downtime_s
+                )
                 self._recovered_s = max(self._recovered_s, began_s + self.discard_s)
         if observation.reconfiguring:
             if self._changing_since_s is None:

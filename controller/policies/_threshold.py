@@ -14,6 +14,7 @@ class CpuThreshold:
     high_cpu_ratio: float = parameter(0.90, "add a replica above this mean CPU")
     low_cpu_ratio: float = parameter(0.50, "remove a replica below this mean CPU")
     period_s: float = parameter(60.0, "seconds between decisions", at_least=0.1)
+    anew: bool = parameter(False, "a scale-down places all remaining replicas anew")
     choose: NodeChoice = field(default=nearest, init=False, repr=False, compare=False)
 
     @property
@@ -34,7 +35,7 @@ class CpuThreshold:
             if change:
                 target[operator.name] = len(observation.requested[operator.name]) + change
                 reasons.append(f"{operator.name} {change:+d}: CPU at {cpu_ratio:.0%}")
-        return resize_plan(observation, target, reasons, self.choose)
+        return resize_plan(observation, target, reasons, self.choose, self.anew)
 
     def _change(self, operator: Operator, replicas: int, cpu_ratio: float) -> int:
         if cpu_ratio > self.high_cpu_ratio and (operator.n_max is None or replicas < operator.n_max):

@@ -93,6 +93,7 @@ class State(NamedTuple):
     gone: Addresses = NOBODY  # peers that ended or fell silent: nothing of theirs is believed any more
     begotten: Addresses = NOBODY  # own children that some of those may not know
     returning: Addresses = NOBODY  # of those, the ones that were asked to take this agent in again
+    left_early: Addresses = NOBODY  # said that they leave before they were announced: see _deletion
     ignored: int = 0  # messages that made no sense here
 
     @property
@@ -244,9 +245,9 @@ def _duplication(state: State, message: Message, variant: Variant, _rules: Rules
     if side is None and variant.roles == "by_operator":
         return _ignored(state)
     if side is not None:
-        known = message.addresses - state.gone
+        there = message.addresses - state.gone - state.left_early
         name = side if state.is_active else f"{side}_to_add"
-        state = state._replace(**{name: getattr(state, name) | known})
+        state = state._replace(**{name: getattr(state, name) | there})
     return Outcome(state, (_answer(message, DUPLICATION_ACK),))
 
 
@@ -255,7 +256,12 @@ def _deletion(state: State, message: Message, variant: Variant, _rules: Rules | 
     if side is None and variant.roles == "by_operator":
         return _ignored(state)
     if side is not None and state.is_active:
-        state = state._replace(**{side: getattr(state, side) - message.addresses})
+        view = getattr(state, side)
+        if (
+            unknown := message.addresses - view
+        ):  # its parent vanished, and what that one said is still to come
+            state = state._replace(left_early=state.left_early | unknown)
+        state = state._replace(**{side: view - message.addresses})
         if state.operations and variant.start == "with_leavers":
             operations = tuple(_with_leaver(o, message) for o in state.operations)
             state = state._replace(operations=operations)
@@ -339,16 +345,19 @@ def _settled(outcome: Outcome, variant: Variant) -> Outcome:
 
 
 def _start(state: State, message: Message, _variant: Variant, _rules: Rules | None) -> Outcome:
-    if state.status != IDLE:
+    if state.status != IDLE or message.sender != state.parent:
         return _ignored(state)
     return Outcome(_activated(state, message.succs, message.preds))
 
 
 def _activated(state: State, succs: Addresses, preds: Addresses) -> State:
+    succs, preds = succs | state.succs_to_add, preds | state.preds_to_add
+    left_early = (state.succs_to_delete - succs) | (state.preds_to_delete - preds)
     return state._replace(
         status=ACTIVE,
-        succs=(succs | state.succs_to_add) - state.succs_to_delete - state.gone,
-        preds=(preds | state.preds_to_add) - state.preds_to_delete - state.gone,
+        succs=succs - state.succs_to_delete - state.gone,
+        preds=preds - state.preds_to_delete - state.gone,
+        left_early=state.left_early | left_early,
         succs_to_add=NOBODY,
         preds_to_add=NOBODY,
         succs_to_delete=NOBODY,
@@ -395,9 +404,9 @@ def _count(state: State, message: Message, _variant: Variant, _rules: Rules | No
 
 def _count_reply(state: State, message: Message, variant: Variant, rules: Rules | None) -> Outcome:
     asked = state.asked
-    state = state._replace(asked=None)
-    if asked is None or state.status != ACTIVE:
+    if asked is None or state.status != ACTIVE or message.sender not in state.preds:
         return _ignored(state)
+    state = state._replace(asked=None)
     decision = decide(asked.load, message.number, state.is_keeper, asked.draw, rules or Rules())
     return leave(state, variant) if decision.leave else Outcome(state, nodes_wanted=decision.duplications)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
+from multiprocessing import active_children
 from pathlib import Path
 from time import process_time
 from typing import Annotated, Any, NamedTuple
@@ -15,6 +17,7 @@ import typer
 from controller.protocol import chart
 from controller.protocol.explorer import Counterexample, Result, explore, shortest
 from controller.protocol.faults import FAULTS, PRINTED, as_printed, with_fault
+from controller.protocol.kept import Kept, Row
 from controller.protocol.scenarios import ALL, FAILURES, FIVE, LARGE, SMALL, drawn
 from controller.protocol.schedule import played_at_random
 from controller.protocol.world import Scenario
@@ -48,21 +51,27 @@ def explore_command(
     partial_order: Annotated[bool, typer.Option(help="Orders that make no difference count once.")] = True,
     max_s: Annotated[float, typer.Option(min=0.0, help="CPU time that a scenario may take.")] = 600.0,
     processes: Processes = 1,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep results in this file, and go on from what is in it.")
+    ] = None,
     svg: Svg = None,
     as_json: Json = False,
 ) -> None:
     """Enumerate all interleavings of small pipelines; show the shortest way to anything wrong as a chart."""
-    rows = []
     chosen = _chosen(names or ["small"], fault, printed, fifo)
+    settings = {"symmetry": symmetry, "partial_order": partial_order, "fifo": fifo, "max_s": max_s}
+    kept = Kept(keep, settings)
+    before = [kept.rows[scenario.name] for scenario in chosen if scenario.name in kept.rows]
+    todo = [scenario for scenario in chosen if scenario.name not in kept.rows]
     work = partial(explore, symmetry=symmetry, partial_order=partial_order, max_seconds=max_s)
-    for result in _each(work, chosen, processes):
-        rows.append(_row(result))
-        if not as_json:
-            out.print(_line(rows[-1]), highlight=False, soft_wrap=True)
+    _print_rows(before, as_json)
+    for result in _each(work, todo, processes):
+        kept.add(_row(result))
+        _print_rows([kept.rows[result.scenario.name]], as_json)
         if result.counterexample is not None:
             _show(shortest(result.scenario) or result.counterexample, svg, as_json)
     if as_json:
-        print_json(rows)
+        print_json([kept.rows[scenario.name] for scenario in chosen])
 
 
 @protocol_app.command("play")
@@ -118,8 +127,19 @@ def _each(work: Callable[[Any], Any], items: Sequence[Any], processes: int) -> I
     if processes == 1 or len(items) == 1:
         yield from map(work, items)
         return
-    with ProcessPoolExecutor(processes) as pool:
+    pool = ProcessPoolExecutor(processes, initializer=_leave_interrupts_to_the_parent)
+    try:
         yield from pool.map(work, items)
+    except BaseException:  # Ctrl-C, or nobody wants the rest: what is under way may take minutes
+        for child in active_children():
+            child.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _sizes(instances: str) -> tuple[int, ...]:
@@ -153,7 +173,7 @@ def _among(kind: str, name: str, known: dict[str, Any]) -> list[str]:
     return list(known) if name == "all" else [name]
 
 
-def _row(result: Result) -> dict[str, Any]:
+def _row(result: Result) -> Row:
     found = result.counterexample
     return {
         "scenario": result.scenario.name,
@@ -167,7 +187,13 @@ def _row(result: Result) -> dict[str, Any]:
     }
 
 
-def _line(row: dict[str, Any]) -> str:
+def _print_rows(rows: Sequence[Row], as_json: bool) -> None:
+    if not as_json:
+        for row in rows:
+            out.print(_line(row), highlight=False, soft_wrap=True)
+
+
+def _line(row: Row) -> str:
     verdict = (
         row["problems"][0] if row["problems"] else "holds" if row["complete"] else "holds so far: out of time"
     )

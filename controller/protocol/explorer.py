@@ -17,7 +17,7 @@ from itertools import permutations, product
 from time import process_time
 from typing import Any, NamedTuple
 
-from controller.protocol.agent import ACTIVE, ENDED, IDLE, LEAVING, State, child_of, given_up
+from controller.protocol.agent import ENDED, IDLE, LEAVING, State, child_of
 from controller.protocol.messages import (
     DELETION,
     DUPLICATION,
@@ -36,8 +36,8 @@ from controller.protocol.world import (
     Scenario,
     Vanish,
     beginning,
+    failures_seen_by,
     is_planned,
-    known_to,
     moves,
     planned,
     with_lost,
@@ -150,10 +150,14 @@ class Explorer:
     def _symmetries(self) -> Iterator[dict[Address, Address]]:
         """All renamings, but for the identity, that leave the beginning and the plan as they are."""
         groups: dict[Any, list[Address]] = {}
+        named = {act.peer for act in self.scenario.acts} | {
+            act.agent for act in self.scenario.acts if act.peer is not None
+        }  # the plan is about these two, and nobody else can stand for them
         for address, state in self.start.states.items():
             acts = tuple((act.kind, act.children) for act in self.scenario.acts_of(address))
-            children = self._planned_below(address)
-            groups.setdefault((address.operator, state.is_keeper, acts, children), []).append(address)
+            own_name = address.name if address in named else ""
+            kind = (address.operator, state.is_keeper, acts, self._planned_below(address), own_name)
+            groups.setdefault(kind, []).append(address)
         for orders in product(*(permutations(group) for group in groups.values())):
             mapping = {
                 old: new
@@ -233,20 +237,10 @@ class Explorer:
             if channel:
                 heads = channel[:1] if self.scenario.fifo else tuple(dict.fromkeys(channel))
                 actions += [(slot, message, position) for message in heads]
-        if self.scenario.has_failures:
-            actions += [(slot, event, -1) for event in self._failures(vector, slot)]
-        return actions
-
-    def _failures(self, vector: Vector, slot: int) -> list[Event]:
-        """Dead peers time out, and those that were given up but live can be reached again."""
         state = self.values[vector[slot]].state
-        if state.status in (ENDED, VANISHED):
-            return []
-        others = self.states_in(vector)
-        known, silent = sorted(known_to(state)), sorted(given_up(state))
-        dead = [p for p in known if others[p].status in (ENDED, VANISHED)]
-        alive = [p for p in silent if others[p].status not in (ENDED, VANISHED)]
-        return [*map(TimedOut, dead), *map(Reachable, alive)]
+        if self.scenario.has_failures and state.status not in (ENDED, VANISHED):
+            actions += [(slot, event, -1) for event in failures_seen_by(state, self.states_in(vector))]
+        return actions
 
     def enabled(self, vector: Vector) -> list[tuple[int, Any, int]]:
         by_agent = [self.at(vector, slot) for slot in range(len(self.addresses))]
@@ -261,7 +255,7 @@ class Explorer:
         facts = self.facts_of.get(number)
         if facts is None:
             state, done = self.values[number]
-            left = self.acts[slot][done:] if state.status in (ACTIVE, IDLE) else ()
+            left = self.acts[slot][done:] if state.status != ENDED else ()
             upstream = any(o.kind == DELETION and not o.downstream for o in state.operations)
             children = {c for o in state.operations for c in o.children}
             future = (
@@ -339,8 +333,9 @@ class Explorer:
 
     def _compute(self, agent: _Agent, slot: int, event: Any) -> _Effect:
         state, done = agent
-        is_checked = isinstance(event, Message) and not self.scenario.has_failures
-        problems = tuple(wrong_delivery(state, event)) if is_checked else ()
+        problems: tuple[str, ...] = ()
+        if isinstance(event, Message):
+            problems = tuple(wrong_delivery(state, event, self.scenario))
         if isinstance(event, Message) and state.status in (VANISHED, ENDED):
             return _Effect(self._number(_Agent(with_lost(state, [event]), done)), (), (), problems)
         if isinstance(event, Vanish):

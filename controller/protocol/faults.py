@@ -1,12 +1,14 @@
 """Faults put into the protocol on purpose: the explorer has to find each of them, or its "nothing found" is
-worth
-nothing. Each wraps the step function; the second entry names the scenario that shows it."""
+worth nothing. Each changes what goes into the step function or what comes out of it; `FAULTS` names the
+scenario that shows it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 
-from controller.protocol.agent import IDLE, LEAVING, Outcome, State, Variant, leave
+from controller.protocol.agent import ENDED, IDLE, LEAVING, Operation, Outcome, State, Variant, leave
 from controller.protocol.messages import (
     DELETION,
     DELETION_ACK,
@@ -29,34 +31,180 @@ from controller.protocol.scenarios import ALL
 from controller.protocol.world import Fault, Scenario, Step
 
 
-def _is(event: Event, kind: str) -> bool:
-    return isinstance(event, Message) and event.kind == kind
+def _before(change: Callable[[State, Event], State]) -> Fault:
+    """A fault that changes the state before the agent acts."""
+
+    @wraps(change)
+    def fault(step: Step) -> Step:
+        return lambda state, event: step(change(state, event), event)
+
+    return fault
 
 
-def lost_ack(step: Step) -> Step:
+def _after(change: Callable[[State, Event, Outcome], Outcome]) -> Fault:
+    """A fault that changes what comes of an event."""
+
+    @wraps(change)
+    def fault(step: Step) -> Step:
+        return lambda state, event: change(state, event, step(state, event))
+
+    return fault
+
+
+def _is(event: Event, *kinds: str) -> bool:
+    return isinstance(event, Message) and event.kind in kinds
+
+
+def _with(outcome: Outcome, **changes: object) -> Outcome:
+    return outcome._replace(state=outcome.state._replace(**changes))  # type: ignore[arg-type]
+
+
+def _first_ack_is_enough(state: State, event: Event) -> State:
+    assert isinstance(event, Message)
+    hasty = tuple(o._replace(waiting=o.waiting & {event.sender}) for o in state.operations)
+    return state._replace(operations=hasty)
+
+
+# Acks
+
+
+@_after
+def lost_ack(state: State, event: Event, outcome: Outcome) -> Outcome:
     """New nodes do not ack duplications."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        outcome = step(state, event)
-        silent = state.status == IDLE and _is(event, DUPLICATION)
-        return outcome._replace(messages=()) if silent else outcome
-
-    return faulty
+    return outcome._replace(messages=()) if state.status == IDLE and _is(event, DUPLICATION) else outcome
 
 
-def wrong_set(step: Step) -> Step:
+@_after
+def lost_deletion_ack(state: State, event: Event, outcome: Outcome) -> Outcome:
+    """New nodes do not ack deletions."""
+    return outcome._replace(messages=()) if state.status == IDLE and _is(event, DELETION) else outcome
+
+
+@_after
+def ack_of_another_operation(_state: State, event: Event, outcome: Outcome) -> Outcome:
+    """An ack names the operation after the one that it belongs to."""
+    if not _is(event, DUPLICATION, DELETION):
+        return outcome
+    return outcome._replace(messages=tuple(m._replace(operation=m.operation + 1) for m in outcome.messages))
+
+
+@_before
+def early_start(state: State, event: Event) -> State:
+    """New nodes start at the first ack."""
+    return _first_ack_is_enough(state, event) if _is(event, DUPLICATION_ACK) else state
+
+
+@_before
+def early_end(state: State, event: Event) -> State:
+    """A leaving instance goes on at the first ack."""
+    return _first_ack_is_enough(state, event) if _is(event, DELETION_ACK) else state
+
+
+@_after
+def waits_for_no_leaver(_state: State, event: Event, outcome: Outcome) -> Outcome:
+    """Whoever says that it leaves is waited for no longer."""
+    if not isinstance(event, Message) or event.kind != DELETION:
+        return outcome
+    operations = tuple(o._replace(waiting=o.waiting - {event.sender}) for o in outcome.state.operations)
+    return _with(outcome, operations=operations)
+
+
+# Views
+
+
+@_after
+def wrong_set(state: State, event: Event, outcome: Outcome) -> Outcome:
     """New successors are put among the predecessors."""
+    if not _is(event, DUPLICATION) or not state.is_active:
+        return outcome
+    new = outcome.state.succs - state.succs
+    return _with(outcome, succs=state.succs, preds=outcome.state.preds | new)
+
+
+@_after
+def keeps_leavers(state: State, event: Event, outcome: Outcome) -> Outcome:
+    """Deletions are acked, but the leaver stays in the view."""
+    if not _is(event, DELETION) or not state.is_active:
+        return outcome
+    return _with(outcome, succs=state.succs, preds=state.preds)
+
+
+@_after
+def stale_start(state: State, event: Event, outcome: Outcome) -> Outcome:
+    """The start has only those neighbours that were told, none that came later."""
+    if not _is(event, DUPLICATION) or not state.operations:
+        return outcome
+    return _with(outcome, succs=state.succs, preds=state.preds)
+
+
+@_before
+def start_with_every_leaver(state: State, event: Event) -> State:
+    """The start keeps also those leavers that know nothing of the new node and never tell it."""
+    if not isinstance(event, Message) or event.kind != DELETION:
+        return state
+
+    def keeping(operation: Operation) -> Operation:
+        return operation._replace(leavers=operation.leavers | {event.sender})
+
+    return state._replace(
+        operations=tuple(keeping(o) if o.kind == DUPLICATION else o for o in state.operations)
+    )
+
+
+@_before
+def forgets_to_add(state: State, event: Event) -> State:
+    """A new node acks newcomers before its start, but forgets them."""
+    return state._replace(succs_to_add=NOBODY, preds_to_add=NOBODY) if _is(event, START) else state
+
+
+@_before
+def forgets_to_delete(state: State, event: Event) -> State:
+    """A new node acks leavers before its start, but forgets them."""
+    return state._replace(succs_to_delete=NOBODY, preds_to_delete=NOBODY) if _is(event, START) else state
+
+
+# Duplicating
+
+
+def tells_predecessors_alone(step: Step) -> Step:
+    """A duplicating instance does not tell its successors."""
 
     def faulty(state: State, event: Event) -> Outcome:
-        outcome = step(state, event)
-        if not _is(event, DUPLICATION) or not state.is_active:
-            return outcome
-        new = outcome.state.succs - state.succs
-        return outcome._replace(
-            state=outcome.state._replace(succs=state.succs, preds=outcome.state.preds | new)
-        )
+        if isinstance(event, Duplicate):
+            return _with(step(state._replace(succs=NOBODY), event), succs=state.succs)
+        return step(state, event)
 
     return faulty
+
+
+@_after
+def announces_one_of_two(_state: State, event: Event, outcome: Outcome) -> Outcome:
+    """Of several new nodes only the first is announced."""
+    if not isinstance(event, Duplicate):
+        return outcome
+    first = frozenset(event.children[:1])
+    return outcome._replace(messages=tuple(m._replace(addresses=first) for m in outcome.messages))
+
+
+@_after
+def starts_one_of_two(_state: State, event: Event, outcome: Outcome) -> Outcome:
+    """Of several new nodes only the first is started."""
+    return outcome._replace(messages=outcome.messages[:1]) if _is(event, DUPLICATION_ACK) else outcome
+
+
+@_after
+def child_is_a_keeper(_state: State, event: Event, outcome: Outcome) -> Outcome:
+    """New nodes become keepers, so nobody ever scales in again."""
+    return _with(outcome, is_keeper=True) if _is(event, START) else outcome
+
+
+@_after
+def child_is_the_last(_state: State, event: Event, outcome: Outcome) -> Outcome:
+    """A new node believes that nobody comes after it."""
+    return _with(outcome, is_last=True) if _is(event, START) else outcome
+
+
+# Leaving
 
 
 def no_keeper(step: Step) -> Step:
@@ -70,70 +218,18 @@ def no_keeper(step: Step) -> Step:
     return faulty
 
 
-def early_start(step: Step) -> Step:
-    """New nodes start at the first ack."""
+@_after
+def never_leaves(state: State, event: Event, outcome: Outcome) -> Outcome:
+    """A decision to leave has no effect."""
+    return Outcome(state) if isinstance(event, Delete) else outcome
+
+
+def leaves_again(step: Step) -> Step:
+    """Who leaves already begins once more."""
 
     def faulty(state: State, event: Event) -> Outcome:
-        if _is(event, DUPLICATION_ACK):
-            hasty = tuple(o._replace(waiting=o.waiting & {event.sender}) for o in state.operations)  # type: ignore[union-attr]
-            return step(state._replace(operations=hasty), event)
-        return step(state, event)
-
-    return faulty
-
-
-def stale_start(step: Step) -> Step:
-    """The start has only those neighbours that were told, none that came later."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        outcome = step(state, event)
-        if not _is(event, DUPLICATION) or not state.operations:
-            return outcome
-        return outcome._replace(state=outcome.state._replace(succs=state.succs, preds=state.preds))
-
-    return faulty
-
-
-def forgets_to_add(step: Step) -> Step:
-    """A new node acks newcomers before its start, but forgets them."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        if _is(event, START):
-            state = state._replace(succs_to_add=NOBODY, preds_to_add=NOBODY)
-        return step(state, event)
-
-    return faulty
-
-
-def forgets_to_delete(step: Step) -> Step:
-    """A new node acks leavers before its start, but forgets them."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        if _is(event, START):
-            state = state._replace(succs_to_delete=NOBODY, preds_to_delete=NOBODY)
-        return step(state, event)
-
-    return faulty
-
-
-def early_end(step: Step) -> Step:
-    """A leaving instance ends at the first ack."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        if _is(event, DELETION_ACK):
-            hasty = tuple(o._replace(waiting=o.waiting & {event.sender}) for o in state.operations)  # type: ignore[union-attr]
-            return step(state._replace(operations=hasty), event)
-        return step(state, event)
-
-    return faulty
-
-
-def drops_queue(step: Step) -> Step:
-    """A leaving instance ends with records in its queue."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        if _is(event, DELETION_ACK) and state.status == LEAVING:
-            state = state._replace(queue=())
+        if isinstance(event, Delete) and state.status == LEAVING:
+            return leave(state, Variant())
         return step(state, event)
 
     return faulty
@@ -144,120 +240,137 @@ def tells_successors_alone(step: Step) -> Step:
 
     def faulty(state: State, event: Event) -> Outcome:
         if isinstance(event, Delete):
-            outcome = step(state._replace(preds=NOBODY), event)
-            return outcome._replace(state=outcome.state._replace(preds=state.preds))
+            return _with(step(state._replace(preds=NOBODY), event), preds=state.preds)
         return step(state, event)
 
     return faulty
 
 
-def keeps_leavers(step: Step) -> Step:
-    """Deletions are acked, but the leaver stays in the view."""
+@_before
+def drops_queue(state: State, event: Event) -> State:
+    """A leaving instance ends with records in its queue."""
+    return state._replace(queue=()) if _is(event, DELETION_ACK) and state.status == LEAVING else state
+
+
+def tells_successors_with_a_full_queue(step: Step) -> Step:
+    """A leaving instance tells its successors as soon as its predecessors have acked."""
 
     def faulty(state: State, event: Event) -> Outcome:
-        outcome = step(state, event)
-        if not _is(event, DELETION) or not state.is_active:
-            return outcome
-        return outcome._replace(state=outcome.state._replace(succs=state.succs, preds=state.preds))
+        if not _is(event, DELETION_ACK):
+            return step(state, event)
+        outcome = step(state._replace(queue=()), event)
+        return outcome if outcome.state.status == ENDED else _with(outcome, queue=state.queue)
 
     return faulty
 
 
-def sends_twice(step: Step) -> Step:
-    """A record goes to its successor two times."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        outcome = step(state, event)
-        return outcome._replace(messages=outcome.messages * 2) if isinstance(event, Forward) else outcome
-
-    return faulty
-
-
-def drops_early_records(step: Step) -> Step:
-    """A new node throws away what arrives before its start."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        return Outcome(state) if state.status == IDLE and _is(event, RECORD) else step(state, event)
-
-    return faulty
-
-
-def tells_predecessors_alone(step: Step) -> Step:
-    """A duplicating instance does not tell its successors."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        if isinstance(event, Duplicate):
-            outcome = step(state._replace(succs=NOBODY), event)
-            return outcome._replace(state=outcome.state._replace(succs=state.succs))
-        return step(state, event)
-
-    return faulty
-
-
-def ends_with_a_duplication_open(step: Step) -> Step:
+@_before
+def ends_with_a_duplication_open(state: State, event: Event) -> State:
     """A leaving instance does not wait until its own duplications are through."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        if isinstance(event, Delete) and not state.is_keeper:
-            state = state._replace(operations=())
-        return step(state, event)
-
-    return faulty
+    return state._replace(operations=()) if isinstance(event, Delete) and not state.is_keeper else state
 
 
-def returns_without_children(step: Step) -> Step:
-    """Who comes back, or takes somebody in again, says nothing of the children it has had meanwhile."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        outcome = step(state, event)
-        told = [m._replace(addresses=NOBODY) if m.kind in (RETURN, WELCOME) else m for m in outcome.messages]
-        return outcome._replace(messages=tuple(told))
-
-    return faulty
+# Records
 
 
-def never_times_out(step: Step) -> Step:
+@_after
+def sends_twice(_state: State, event: Event, outcome: Outcome) -> Outcome:
+    """A record goes to its successor two times."""
+    return outcome._replace(messages=outcome.messages * 2) if isinstance(event, Forward) else outcome
+
+
+@_after
+def drops_early_records(state: State, event: Event, outcome: Outcome) -> Outcome:
+    """A new node throws away what arrives before its start."""
+    return Outcome(state) if state.status == IDLE and _is(event, RECORD) else outcome
+
+
+# Failures
+
+
+@_after
+def never_times_out(state: State, event: Event, outcome: Outcome) -> Outcome:
     """A peer that has vanished is waited for without end."""
-
-    def faulty(state: State, event: Event) -> Outcome:
-        if isinstance(event, TimedOut) and state.operations:
-            return Outcome(state._replace(gone=state.gone | {event.peer}))
-        return step(state, event)
-
-    return faulty
+    if isinstance(event, TimedOut) and state.operations:
+        return Outcome(state._replace(gone=state.gone | {event.peer}))
+    return outcome
 
 
-def never_returns(step: Step) -> Step:
+@_after
+def orphan_waits(state: State, event: Event, outcome: Outcome) -> Outcome:
+    """A new node whose parent has vanished goes on waiting for its start."""
+    if isinstance(event, TimedOut) and state.status == IDLE and event.peer == state.parent:
+        return Outcome(state._replace(gone=state.gone | {event.peer}))
+    return outcome
+
+
+@_before
+def believes_late_announcements(state: State, event: Event) -> State:
+    """A node that has said already that it leaves is taken in when its announcement arrives at last."""
+    return state._replace(left_early=NOBODY) if _is(event, DUPLICATION) else state
+
+
+@_after
+def never_returns(state: State, event: Event, outcome: Outcome) -> Outcome:
     """A peer that was given up too early stays so, although it can be reached again."""
+    if isinstance(event, Reachable):
+        return Outcome(state._replace(returning=state.returning | {event.peer}))
+    return outcome
 
-    def faulty(state: State, event: Event) -> Outcome:
-        if isinstance(event, Reachable):
-            return Outcome(state._replace(returning=state.returning | {event.peer}))
-        return step(state, event)
 
-    return faulty
+@_after
+def returns_without_children(_state: State, _event: Event, outcome: Outcome) -> Outcome:
+    """Who comes back, or takes somebody in again, says nothing of the children it has had meanwhile."""
+    told = [m._replace(addresses=NOBODY) if m.kind in (RETURN, WELCOME) else m for m in outcome.messages]
+    return outcome._replace(messages=tuple(told))
+
+
+@_after
+def returns_to_old_business(state: State, event: Event, outcome: Outcome) -> Outcome:
+    """Who takes a peer in again still waits for what it had sent before."""
+    if not _is(event, RETURN):
+        return outcome
+    return Outcome(
+        outcome.state._replace(operations=state.operations),
+        tuple(m for m in outcome.messages if m.kind != START),
+    )
 
 
 FAULTS: dict[str, tuple[Fault, str]] = {
     fault.__name__: (fault, scenario)
     for fault, scenario in (
         (lost_ack, "duplicate-x-duplicate"),
-        (wrong_set, "duplicate-x-duplicate"),
+        (lost_deletion_ack, "duplicate-x-delete"),
+        (ack_of_another_operation, "duplicate"),
         (early_start, "duplicate-x-duplicate"),
+        (early_end, "delete-x-delete"),
+        (waits_for_no_leaver, "delete-x-duplicate"),
+        (wrong_set, "duplicate-x-duplicate"),
+        (keeps_leavers, "delete-x-delete"),
         (stale_start, "duplicate-x-duplicate"),
+        (start_with_every_leaver, "delete-x-duplicate"),
         (forgets_to_add, "duplicate-x-duplicate"),
         (forgets_to_delete, "duplicate-x-delete"),
-        (early_end, "delete-x-delete"),
-        (drops_queue, "delete"),
+        (tells_predecessors_alone, "duplicate"),
+        (announces_one_of_two, "duplicate-by-two"),
+        (starts_one_of_two, "duplicate-by-two"),
+        (child_is_a_keeper, "duplicate-and-child-deletes-x-delete"),
+        (child_is_the_last, "duplicate"),
+        (no_keeper, "everybody-leaves"),
+        (never_leaves, "delete"),
+        (leaves_again, "leave-twice"),
         (tells_successors_alone, "delete-x-delete"),
-        (keeps_leavers, "delete-x-delete"),
+        (drops_queue, "delete"),
+        (tells_successors_with_a_full_queue, "delete"),
+        (ends_with_a_duplication_open, "duplicate-then-delete-x-duplicate"),
         (sends_twice, "duplicate"),
         (drops_early_records, "duplicate"),
-        (tells_predecessors_alone, "duplicate"),
-        (ends_with_a_duplication_open, "duplicate-then-delete-x-duplicate"),
         (never_times_out, "duplicate-x-vanish"),
+        (orphan_waits, "duplicate-and-vanish"),
+        (believes_late_announcements, "duplicate-and-vanish"),
         (never_returns, "partition"),
         (returns_without_children, "duplicate-and-partition"),
+        (returns_to_old_business, "partition-x-duplicate"),
     )
 }
 

@@ -38,7 +38,10 @@ D, X, V, G = duplicates, deletes, vanishes, gives_up
 SMALL = _named(
     Scenario("one-operator", (2,), (D(0, "1"), X(0, "2"))),
     Scenario("duplicate", (1, 1), (D(0, "1"),)),
+    Scenario("duplicate-by-two", (1, 1), (D(0, "1", 2),)),
     Scenario("delete", (2, 1), (X(0, "2"),)),
+    Scenario("leave-twice", (2, 1), (X(0, "2"), X(0, "2"))),
+    Scenario("everybody-leaves", (2, 2), (X(0, "1"), X(0, "2"), X(1, "1"), X(1, "2"))),
     Scenario("duplicate-x-duplicate", (1, 1), (D(0, "1"), D(1, "1"))),
     Scenario("duplicate-x-delete", (1, 2), (D(0, "1"), X(1, "2"))),
     Scenario("delete-x-duplicate", (2, 1), (X(0, "2"), D(1, "1"))),

@@ -1,8 +1,7 @@
 """One agent as a process of its own, over TCP: `python -m controller.protocol.tcp CONFIG`.
 
 Each ordered pair of agents has a connection, made by the sender and made again when it breaks. Garbage,
-strangers and
-oversized frames cost the sender its connection and are counted; they never stop the agent."""
+strangers and oversized frames cost the sender its connection and are counted; they never stop the agent."""
 
 from __future__ import annotations
 
@@ -84,15 +83,14 @@ class TcpAgent:
         try:
             server = await asyncio.start_server(self._accept, host, port)
         except OSError as error:
-            if error.errno in (errno.EADDRINUSE, errno.EACCES):
-                raise FogscaleError(
-                    f"port {port} of {host} is taken: stop what listens there, or choose another"
-                ) from None
-            raise
+            raise FogscaleError(_why_not_listening(error, host, port)) from None
         async with server:
             acting = asyncio.create_task(self._act())
+            ended = asyncio.create_task(self.ended.wait())
             self._tasks.add(asyncio.create_task(self._watch()))
-            await self.ended.wait()
+            await asyncio.wait({acting, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if acting.done():
+                acting.result()  # a fault of ours: say so rather than listen without ever acting
             await self._hand_over()
             acting.cancel()
             for task in self._tasks:
@@ -264,6 +262,12 @@ class TcpAgent:
         return Report(self.state, self.refused)
 
 
+def _why_not_listening(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} of {host} is taken: stop what listens there, or choose another"
+    return f"cannot listen on port {port} of {host}: {error.strerror}; choose another"
+
+
 async def order(where: tuple[str, int], agent: Address, key: bytes, given: Order) -> Report:
     """The testbed's side: one order to one agent, and its state."""
     reader, writer = await asyncio.open_connection(*where)
@@ -280,8 +284,12 @@ async def order(where: tuple[str, int], agent: Address, key: bytes, given: Order
 
 def main(arguments: list[str]) -> int:
     try:
-        config = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Config)
-        asyncio.run(_serve(config))
+        if len(arguments) != 1:
+            raise FogscaleError(
+                "name one file with the agent's settings: python -m controller.protocol.tcp FILE"
+            )
+        config, key = _settings(Path(arguments[0]))
+        asyncio.run(TcpAgent(config, key).run())
     except FogscaleError as error:
         print(f"fogscale: {error}", file=sys.stderr)
         return 2
@@ -290,8 +298,19 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-async def _serve(config: Config) -> None:
-    await TcpAgent(config, Path(config.key_file).read_bytes()).run()
+def _settings(file: Path) -> tuple[Config, bytes]:
+    try:
+        config = msgspec.json.decode(file.read_bytes(), type=Config)
+        key = Path(config.key_file).read_bytes()
+    except OSError as error:
+        raise FogscaleError(f"cannot read {error.filename}: {error.strerror}; name another file") from None
+    except msgspec.DecodeError as error:
+        raise FogscaleError(f"{file} has no settings of an agent: {error}") from None
+    if config.state.address not in {address for address, _, _ in config.book}:
+        raise FogscaleError(f"{file}: 'book' has no address for {config.state.address} itself: add it")
+    if not key:
+        raise FogscaleError(f"{config.key_file} is empty: write the testbed's key into it")
+    return config, key
 
 
 if __name__ == "__main__":

@@ -76,6 +76,12 @@ class Scenario:
         return any(act.kind in ("vanish", "give_up") for act in self.acts)
 
     @cached_property
+    def leavers(self) -> frozenset[Address]:
+        """Who decides to leave and may: all but the keepers."""
+        keepers = {a for a, state in pipeline(self.instances).items() if state.is_keeper}
+        return frozenset(act.agent for act in self.acts if act.kind == "delete") - keepers
+
+    @cached_property
     def _acts_by_agent(self) -> Mapping[Address, tuple[Act, ...]]:
         agents = dict.fromkeys(act.agent for act in self.acts)
         return {agent: tuple(act for act in self.acts if act.agent == agent) for agent in agents}
@@ -120,23 +126,35 @@ def enabled(world: World, scenario: Scenario) -> list[Action]:
         for (_, receiver), channel in world.channels.items()
         for message in (channel[:1] if scenario.fifo else dict.fromkeys(channel))
     ]
-    gone: set[Address] = set()
-    if scenario.has_failures:
-        gone = {a for a, s in world.states.items() if s.status in (VANISHED, ENDED)}
-    for address, state in world.states.items():
-        if state.status in (VANISHED, ENDED):
-            continue
-        acts = scenario.acts_of(address)
-        done = world.acts_done.get(address, 0)
-        if state.queue:
-            actions += [Action(address, event) for event in moves(state)]
-        if done < len(acts):
-            actions += [Action(address, event) for event in planned(state, acts[done])]
-        if scenario.has_failures:
-            actions += [Action(address, TimedOut(peer)) for peer in sorted(known_to(state) & gone)]
-            alive = given_up(state) & world.states.keys() - gone
-            actions += [Action(address, Reachable(peer)) for peer in sorted(alive)]
+    for agent in world.states:
+        actions += own_actions(world, agent, scenario)
     return actions
+
+
+def own_actions(world: World, agent: Address, scenario: Scenario) -> list[Action]:
+    """What an agent can do without a message. Only where there are failures does that depend on others."""
+    state = world.states[agent]
+    if state.status in (VANISHED, ENDED):
+        return []
+    events: list[Event | Vanish] = list(moves(state))
+    acts, done = scenario.acts_of(agent), world.acts_done.get(agent, 0)
+    if done < len(acts):
+        events += planned(state, acts[done])
+    if scenario.has_failures:
+        events += failures_seen_by(state, world.states)
+    return [Action(agent, event) for event in events]
+
+
+def failures_seen_by(state: State, states: Mapping[Address, State]) -> Iterator[Event]:
+    """Peers that vanished time out, and those that were given up but live can be reached again. Who left in
+    good order has told everybody, but for those it had given up."""
+    for peer in sorted(known_to(state)):
+        other = states[peer]
+        if other.status == VANISHED or (other.status == ENDED and state.address in other.gone):
+            yield TimedOut(peer)
+    for peer in sorted(given_up(state)):
+        if peer in states and states[peer].status not in (VANISHED, ENDED):
+            yield Reachable(peer)
 
 
 def moves(state: State) -> Iterator[Event]:
@@ -154,8 +172,8 @@ def planned(state: State, act: Act) -> Iterator[Event | Vanish]:
         yield TimedOut(act.peer)
     if act.kind == "vanish" and (state.status != IDLE or state.parent is not None):
         yield Vanish()
-    elif state.status == ACTIVE and act.kind == "delete":
-        yield Delete()
+    elif state.is_active and act.kind == "delete":
+        yield Delete()  # also to one that leaves already, which must not begin to leave again
     elif state.status == ACTIVE and act.kind == "duplicate":
         yield Duplicate(next_children(state, act.children))
 
@@ -184,7 +202,7 @@ def perform(world: World, action: Action, scenario: Scenario) -> tuple[World, li
     problems: list[str] = []
     if isinstance(event, Message):
         _take(channels, event)
-        problems = [] if scenario.has_failures else wrong_delivery(state, event)
+        problems = wrong_delivery(state, event, scenario)
         if state.status in (VANISHED, ENDED):
             states[agent] = with_lost(state, [event])
             return World(states, channels, done), problems
@@ -236,12 +254,13 @@ def _take(channels: dict[tuple[Address, Address], tuple[Message, ...]], message:
 # differ only in events of different agents cannot change a verdict, which the explorer relies on.
 
 
-def wrong_delivery(state: State, message: Message) -> list[str]:
-    if message.kind != RECORD:
+def wrong_delivery(state: State, message: Message, scenario: Scenario) -> list[str]:
+    """A record at the wrong place. Who was given up may not know yet that somebody has left."""
+    if message.kind != RECORD or message.sender in state.gone:
         return []
     if state.status == ENDED:
         return [f"{message.sender} sent a record to {state.address}, which has terminated"]
-    if state.is_active and message.sender not in state.preds | state.gone:
+    if state.is_active and message.sender not in state.preds and not scenario.has_failures:
         return [
             f"{state.address} got a record from {message.sender}, which it does not know as a predecessor"
         ]
@@ -249,7 +268,7 @@ def wrong_delivery(state: State, message: Message) -> list[str]:
 
 
 def wrong_when_quiet(states: Mapping[Address, State], scenario: Scenario) -> list[str]:
-    """Everything that is wrong where no event is left."""
+    """Everything that is wrong where no event is left. All planned acts were done by then."""
     born = [s for s in states.values() if s.status != IDLE or s.parent is not None]
     live = [s for s in born if s.status not in (ENDED, VANISHED)]
     problems = [
@@ -259,6 +278,11 @@ def wrong_when_quiet(states: Mapping[Address, State], scenario: Scenario) -> lis
         f"operator {operator} has no instance left"
         for operator in range(len(scenario.instances))
         if not any(s.address.operator == operator and s.is_active for s in live)
+    ]
+    problems += [
+        f"{s.address} decided to leave and is still there"
+        for s in live
+        if s.address in scenario.leavers and s.status == ACTIVE
     ]
     if not problems:
         problems = [wrong for state in live for wrong in _wrong_views(state, live)]
@@ -286,6 +310,10 @@ def _wrong_records(born: list[State], scenario: Scenario) -> Iterator[str]:
     one that has ended, may be lost where there are failures."""
     ended = [state for state in born if state.status in (VANISHED, ENDED)]
     excused = {record for state in ended for record in state.queue} if scenario.has_failures else set()
+    last = len(scenario.instances) - 1
+    for state in born:
+        if state.consumed and state.address.operator != last:
+            yield f"{state.address} processed a record as if nobody came after it"
     consumed = Counter(record for state in born for record in state.consumed)
     for record in range(scenario.records):
         if consumed[record] == 0 and record not in excused:

@@ -30,8 +30,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
-from importlib.metadata import entry_points
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -39,8 +38,8 @@ from pydantic import BeforeValidator, SerializeAsAny
 
 from controller.contract import Testbed
 from controller.model import Capabilities, Placement, Topology
-from fogscale.errors import FogscaleError, unknown
-from fogscale.plugins import why_broken
+from fogscale.errors import FogscaleError
+from fogscale.plugins import Candidate, Registry
 from fogscale.settings import Settings
 from workloads.profile import RateProfile
 from workloads.replay import ReplaySettings, replay_span_s
@@ -62,6 +61,7 @@ class Assignment:
 
     topology: Topology
     start: Placement
+    nearest_start: Placement  # the same number of replicas on near nodes: what capacity is counted from
     measured_operator: str
     workload: Workload
     workload_name: str  # in the catalogue, or a file: with its parameters, what builds the workload elsewhere
@@ -69,6 +69,7 @@ class Assignment:
     inputs: Mapping[str, RateProfile]  # what enters the job, by the operator where it does
     replay: ReplaySettings  # how fast, how many copies, what share; resolved
     seed: int
+    run: str = ""  # its name, policy included, by which a testbed that outlives it knows it again
 
     @property
     def duration_s(self) -> float:
@@ -126,8 +127,17 @@ class Built(Protocol):
         """Builds what a run of this topology needs, unless it stands already."""
 
 
-_REGISTERED: dict[str, TestbedKind] = {}
-_BROKEN: dict[str, str] = {}  # name -> why it cannot be used
+def _own() -> Iterator[Candidate]:
+    """The folders here that have a kind.py."""
+    for package in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
+        module = f"{package.name}.kind"
+        if package.ispkg and importlib.util.find_spec(module) is not None:
+            name = package.name.rpartition(".")[2]
+            yield Candidate(name, package.name, partial(importlib.import_module, module))
+
+
+registry: Registry[TestbedKind] = Registry("testbed", "testbeds", "fogscale.testbeds", _own)
+names, broken, kind_of = registry.names, registry.broken, registry.get
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -136,56 +146,14 @@ def register(name: str) -> Callable[[_Class], _Class]:
 
     def remember(kind_class: _Class) -> _Class:
         kind: TestbedKind = kind_class()
-        taken = _REGISTERED.get(name)
-        if taken is not None and type(taken).__module__ != kind_class.__module__:
-            raise FogscaleError(
-                f"two testbeds are called '{name}' ({type(taken).__module__} and {kind_class.__module__}): "
-                f"rename one of them"
-            )
         if kind.settings.model_fields["kind"].default != name:
             raise FogscaleError(
                 f"testbed '{name}': its settings need the field kind: Literal['{name}'] = '{name}'"
             )
-        _REGISTERED[name] = kind
+        registry.add(name, kind, kind_class.__module__)
         return kind_class
 
     return remember
-
-
-@cache
-def _discover() -> None:
-    for package in pkgutil.iter_modules(__path__, prefix=f"{__name__}."):
-        module = f"{package.name}.kind"
-        if package.ispkg and importlib.util.find_spec(module) is not None:
-            _load(package.name.rpartition(".")[2], package.name, partial(importlib.import_module, module))
-    for entry in entry_points(group="fogscale.testbeds"):
-        _load(entry.name, entry.value, entry.load)
-
-
-def _load(name: str, place: str, load: Callable[[], Any]) -> None:
-    problem = why_broken(place, load)
-    if problem is not None:
-        _BROKEN[name] = problem
-
-
-def broken() -> dict[str, str]:
-    """Those that cannot be used, with the reason."""
-    _discover()
-    return dict(sorted(_BROKEN.items()))
-
-
-def names() -> tuple[str, ...]:
-    _discover()
-    return tuple(sorted(_REGISTERED))
-
-
-def kind_of(name: str) -> TestbedKind:
-    _discover()
-    if name in broken():
-        raise FogscaleError(f"testbed '{name}' is broken: {_BROKEN[name]}")
-    if name not in _REGISTERED:
-        raise FogscaleError(unknown("testbed", name, _REGISTERED))
-    return _REGISTERED[name]
 
 
 def _settings_of(value: Any) -> Any:

@@ -2,7 +2,8 @@
 credentials and with wrong ones. Each attempt is a URL and what must come of it.
 
 What comes of it is an HTTP status, or `closed` (no connection), `silent` (no answer in time) or `cut` (a
-connection that ended without an answer, as where a certificate is asked for).
+connection that ended without an answer, as where a certificate is asked for). Kafka is tried by its own
+protocol (`kafka_door.py`); it says `refused` to a wrong password, and cuts who does not say a name.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fog.services.broker import FLINK
+
 WRONG = "nobody:wrong@"  # a name and a password that nobody has, as a URL carries them
 CONNECT_WITHIN_S, ANSWER_WITHIN_S = 4, 15
-CLOSED, SILENT, CUT = "closed", "silent", "cut"
+CLOSED, SILENT, CUT, REFUSED = "closed", "silent", "cut", "refused"
 NO_WAY_IN = (CLOSED, SILENT)
 # How curl ends where there was no answer: no connection, or none in time.
 _CURL = {"7": CLOSED, "28": SILENT}
@@ -28,8 +31,9 @@ class Attempt:
     def problem(self, outcome: str) -> str | None:
         if outcome in self.expected:
             return None
-        how = "with a wrong password" if WRONG in self.url else "without credentials"
-        place = self.url.replace(WRONG, "")
+        how = "with a wrong password" if "@" in self.url else "without credentials"
+        scheme, _, rest = self.url.partition("://")
+        place = f"{scheme}://{rest.rpartition('@')[2]}"
         if outcome in (CLOSED, SILENT):
             return f"{self.what} does not answer at {place} ({outcome}): see whether it runs"
         return f"{self.what} accepts a client {how} at {place} ({outcome}): run site.yml again"
@@ -47,7 +51,7 @@ class Fog:
 
 
 def attempts(node: Mapping[str, Any], fog: Fog) -> list[Attempt]:
-    """At one node, from anywhere but itself. (Kafka speaks no HTTP: its own role tries its clients.)"""
+    """At one node, from anywhere but itself."""
     scheme, address = "https" if fog.tls else "http", str(node["address"])
     found = [*_asking("node exporter", f"{scheme}://", f"{address}:9100/metrics", "401")]
     if fog.emulated:
@@ -56,6 +60,8 @@ def attempts(node: Mapping[str, Any], fog: Fog) -> list[Attempt]:
     found += [Attempt("Flink's metrics", f"http://{address}:9249/", NO_WAY_IN)]
     if node["group"] == "services":
         found += _of_services(scheme, address, fog)
+        # The node before it is the server, which is no client: only fog nodes are.
+        found += [Attempt("the service of the job lookup", f"http://{address}:9870/", NO_WAY_IN)]
     if node["group"] == "server":
         found += _asking("Kubernetes' API", "https://", f"{address}:6443/api/v1/nodes", "401")
         found += _asking("Flink's REST API", "https://", f"{address}:8081/config", CUT)
@@ -74,6 +80,11 @@ def _of_services(scheme: str, address: str, fog: Fog) -> list[Attempt]:
         *_asking("Prometheus", f"{scheme}://", f"{address}:9090/metrics", "401"),
     ]
     if fog.kafka:
+        kafka = "kafkas" if fog.tls else "kafka"
+        found += [Attempt("Kafka", f"{kafka}://{address}:9092", (CUT,))]
+        found += [Attempt("Kafka", f"{kafka}://{FLINK}:wrong@{address}:9092", (REFUSED,))]
+        if fog.tls:
+            found += [Attempt("Kafka", f"kafka://{FLINK}:wrong@{address}:9092", (CUT,))]
         found += _asking("Kafka's metrics", f"{scheme}://", f"{address}:9404/metrics", "401")
     if fog.grafana:
         found += _asking("Grafana", f"{scheme}://", f"{address}:3000/api/datasources", "401")
@@ -111,6 +122,15 @@ def _this_and_next(
     return nodes[names.index(name)], nodes[(names.index(name) + 1) % len(nodes)]
 
 
+def by_kafka(tries: Sequence[Attempt]) -> list[Attempt]:
+    """Those that curl does not know how to ask."""
+    return [each for each in tries if each.url.startswith("kafka")]
+
+
+def by_http(tries: Sequence[Attempt]) -> list[Attempt]:
+    return [each for each in tries if not each.url.startswith("kafka")]
+
+
 def node_command(tries: Sequence[Attempt]) -> list[str]:
     """curl for a node: all at once, one line for each that ends."""
     words = [
@@ -118,18 +138,29 @@ def node_command(tries: Sequence[Attempt]) -> list[str]:
         "--connect-timeout", str(CONNECT_WITHIN_S), "--max-time", str(ANSWER_WITHIN_S),
         "--write-out", "%{urlnum} %{http_code} %{exitcode}\\n",
     ]  # fmt: skip
-    for each in tries:
+    for each in by_http(tries):
         words += ["--output", "/dev/null", each.url]
     return words
 
 
+def kafka_command(tries: Sequence[Attempt]) -> list[str]:
+    """Python for a node, which reads kafka_door.py from its standard input; empty where there is no Kafka."""
+    urls = [each.url for each in by_kafka(tries)]
+    return ["python3", "-", *urls] if urls else []
+
+
 def node_problems(tries: Sequence[Attempt], lines: Iterable[str]) -> list[str]:
     """From what curl said; an attempt of which nothing was said is a problem too."""
-    outcomes = {}
+    tries, outcomes = by_http(tries), {}
     for line in lines:
         number, status, code = line.split()
         outcomes[int(number)] = _CURL.get(code, CUT) if status == "000" else status
     return _problems(tries, [outcomes.get(number, SILENT) for number in range(len(tries))])
+
+
+def kafka_problems(tries: Sequence[Attempt], lines: Sequence[str]) -> list[str]:
+    """From what kafka_door.py said, a line for each in their order."""
+    return pod_problems(by_kafka(tries), lines)
 
 
 def pod_problems(tries: Sequence[Attempt], lines: Sequence[str]) -> list[str]:

@@ -93,6 +93,26 @@ class Standing:
     is_cached: bool = False  # the root file system and all artifacts are
 
 
+def wanted_of(given: Mapping[str, Any], emulated: bool) -> Wanted:
+    """From the values of an inventory, whatever they are."""
+    nodes = tuple(
+        WantedNode(
+            str(node["name"]),
+            str(node["address"]),
+            node.get("cpus"),
+            node.get("memory_mb"),
+            node.get("port", 22),
+            str(node.get("user", "root")),
+            str(node.get("interface", "eth0")),
+        )
+        for node in given["nodes"]
+    )
+    return Wanted(
+        nodes, given["rtt_ms"], given["backend"], emulated, tuple(given["known_nodes"]), given["rtt_max_ms"],
+        given["network"], given["cluster"], (given["state_folder"], given["cache_folder"]), given["kafka"],
+    )  # fmt: skip
+
+
 def inventory_problems(wanted: Wanted) -> list[str]:
     """What is wrong whatever the machine."""
     found = [*_node_problems(wanted), *_address_problems(wanted), *_folder_problems(wanted)]

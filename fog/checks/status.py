@@ -143,4 +143,5 @@ def _services(manifest: Manifest, network: Path | None) -> tuple[ServiceStatus, 
             listens(network, manifest.addresses.get(each["node"], each["node"]), int(each["port"])),
         )
         for name, each in manifest.services.items()
+        if "only_for" not in each  # it would not answer us
     )  # fmt: skip

@@ -17,6 +17,7 @@ from fogscale.errors import FogscaleError, unknown
 
 HEADER = "nodes"
 MOST_MS = 300.0  # the papers' fog: 0-300 ms
+LONGEST_MS = 60_000.0  # beyond a minute, no service of the testbed would wait
 
 
 def tolerance_ms(wanted_ms: float) -> float:
@@ -29,8 +30,10 @@ def rtt_matrix(
 ) -> RttMatrix:
     """The part of the matrix that concerns these nodes. `known` are further nodes it may speak of: an
     inventory can describe more nodes than are in use."""
-    if not isfinite(most_ms) or most_ms < 0:
-        raise FogscaleError(f"fog_rtt_max_ms is {most_ms}: write a number of milliseconds")
+    if not isfinite(most_ms) or not 0 <= most_ms <= LONGEST_MS:
+        raise FogscaleError(
+            f"fog_rtt_max_ms is {most_ms}: write a number of milliseconds, at most {LONGEST_MS:g}"
+        )
     names = _columns(rows)
     for name in names:
         if name not in {*nodes, *known}:

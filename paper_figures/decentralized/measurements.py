@@ -16,14 +16,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from controller.experiment import Experiment, runs_of, scenarios_of
+from controller.contract import Step
+from controller.experiment import Experiment, Run, runs_of, scenarios_of, varied
 from controller.model import Observation
 from controller.network import RttUniform
 from controller.policies.decentralized import Reading, rules_of, variant_of
 from controller.protocol.agent import IDLE, LEAVING, pipeline
+from controller.protocol.chart import rows_of
 from controller.protocol.decision import Rules
 from controller.protocol.delays import DelayedRun, views_agree
+from controller.protocol.explorer import shortest
+from controller.protocol.faults import PRINTED, as_printed
 from controller.protocol.messages import SCALING_KINDS, Address, Delete, Duplicate
+from controller.protocol.scenarios import FIGURE_2
 from controller.protocol.steps import StepRun, simulate
 from controller.run import followed
 from paper_figures.decisions import StepLog
@@ -34,7 +39,10 @@ Floats = NDArray[np.float64]
 LOOP_SEEDS = 10  # of the walk through the ordinary loop
 ERRATA_SEEDS = 20
 BEYOND_SEEDS = 10
+POOL_SEEDS = 10
+POOLS: tuple[int | None, ...] = (None, 60, 50, 40)  # nodes in all; None: one more whenever somebody asks
 RULES = Rules()
+RAMP_STEPS = 200.0
 RAMPS: dict[tuple[str, float], int] = {  # shape and growth per step -> how many seeds
     ("straight", 20.0): 20,
     ("straight", 50.0): 20,
@@ -75,7 +83,9 @@ def measured(experiment: Experiment, seeds: Sequence[int]) -> dict[str, pd.DataF
         "ramps": _ramps(start, seeds),
         "rounds": pd.DataFrame(_rounds()),
         "worked": pd.DataFrame([{"messages_30": _thirty(), "messages_168": _one_hundred_sixty_eight()}]),
+        "charts": pd.DataFrame(_charts()),
         "errata": _errata(start, parameters, seeds[:ERRATA_SEEDS]),
+        "pools": _pools(walk, seeds[:POOL_SEEDS]),
         "beyond": _beyond(start, parameters, seeds[:BEYOND_SEEDS]),
     }
 
@@ -102,15 +112,20 @@ def _stepped(
 
 def _looped(walk: Experiment, place: int, seeds: Sequence[int]) -> pd.DataFrame:
     frames = []
-    names = [operator.name for operator in walk.topology.operators]
     for run in runs_of(walk, ["decentralized"], seeds):
-        log = StepLog()
-        followed(run, log)
-        counts = np.array([_running(step.observation, names) for step in log.steps])
-        messages = np.array([step.estimates["messages"] for step in log.steps])
+        steps, counts = _through_the_loop(run)
+        messages = np.array([step.estimates["messages"] for step in steps])
         loads = walk_of(run.workload.parameters, run.seed)[: len(counts)]
         frames.append(_frame("loop", run.seed, place, loads, counts, messages).assign(op_messages=np.nan))
     return pd.concat(frames, ignore_index=True)
+
+
+def _through_the_loop(run: Run) -> tuple[list[Step], NDArray[np.int64]]:
+    """The turns of the policy, and the running instances of each operator (turns × operators)."""
+    log = StepLog()
+    followed(run, log)
+    names = [operator.name for operator in run.topology.operators]
+    return log.steps, np.array([_running(step.observation, names) for step in log.steps])
 
 
 def _running(seen: Observation, names: Sequence[str]) -> list[int]:
@@ -141,13 +156,45 @@ def ideal_nodes(loads: Floats) -> Floats:
     return np.maximum(1.0, loads / (RULES.capacity_per_step * RULES.target_ratio))
 
 
+# Elastic and bounded pools of nodes
+
+
+def _pools(walk: Experiment, seeds: Sequence[int]) -> pd.DataFrame:
+    rows = []
+    for size in POOLS:
+        for run in runs_of(_with_pool(walk, size), ["decentralized"], seeds):
+            steps, counts = _through_the_loop(run)
+            asked = [note.data for step in steps for note in step.notes if note.kind == "duplicates"]
+            wanted = sum(float(data["wanted"]) for data in asked)
+            loads = walk_of(run.workload.parameters, run.seed)[: len(counts)]
+            rows.append(
+                {
+                    "pool": size or 0,
+                    "seed": run.seed,
+                    "most_nodes": int(counts.sum(axis=1).max()),
+                    "wanted": wanted,
+                    "refused": wanted - sum(float(data["nodes"]) for data in asked),
+                    **_quality(loads, counts),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _with_pool(walk: Experiment, size: int | None) -> Experiment:
+    if size is None:
+        return walk
+    nodes = [{"name": f"n{number}"} for number in range(1, size + 1)]
+    return varied(walk, {"topology": {"nodes": nodes, "elastic": False}})
+
+
 # Figure 6
 
 
 def _ramps(start: tuple[int, ...], seeds: Sequence[int]) -> pd.DataFrame:
     frames = []
     first = RULES.target_ratio * RULES.capacity_per_step * start[0]
-    for ((shape, growth), most), time in product(RAMPS.items(), [np.arange(200.0)]):
+    time = np.arange(RAMP_STEPS)
+    for (shape, growth), most in RAMPS.items():
         load = first + growth * time if shape == "straight" else first * np.exp(growth * time)
         for seed in seeds[:most]:
             found = simulate(start, np.tile(load[:, None], (1, len(start))), seed, RULES)
@@ -240,6 +287,26 @@ def _errata(start: tuple[int, ...], parameters: Mapping[str, Any], seeds: Sequen
             }
         )
     return pd.DataFrame(rows)
+
+
+def _charts() -> Iterator[dict[str, Any]]:
+    """The shortest run that shows what is wrong without FIFO, and with each printed reading."""
+    anomaly = "O0,1.1 sent a record to O1,2, which has terminated"
+    found = {"figure-2": shortest(FIGURE_2, about=anomaly)}
+    found |= {reading: shortest(as_printed(reading)) for reading in PRINTED}
+    for name, run in found.items():
+        assert run is not None, f"nothing is wrong with {name}"
+        number = 0
+        for number, row in enumerate(rows_of(run.scenario, run.actions), start=1):
+            yield {
+                "chart": name, "number": number, "agent": str(row.agent),
+                "sender": str(row.sender or ""), "sent_at": row.sent_at or 0, "text": row.text,
+            }  # fmt: skip
+        for problem in run.problems:
+            number += 1
+            yield {
+                "chart": name, "number": number, "agent": "", "sender": "", "sent_at": 0, "text": problem
+            }  # fmt: skip
 
 
 def _quality(loads: Floats, nodes: NDArray[Any]) -> dict[str, float]:

@@ -2,10 +2,10 @@
 
 One walk enters the first operator and passes through all five; all seeds, means with 95 % intervals. DS2
 knows the rate that is offered to the job and sizes all operators at once, for the same load of 0.7 per
-instance; Gesscale adds an instance where back pressure is confirmed and learns there what instances can
-do; from seven of each it may never be saturated, and then changes nothing. All three decide every five
-steps at least, on nodes that are there at once. Cost and accuracy count all operators; demand is at full
-load (r = 1).
+instance. Gesscale acts on back pressure, which is seen upstream of a saturated operator; here nothing
+stands before the operator that takes the input, so it never acts, and its row says nothing of Gesscale.
+All three decide every five steps at least, on nodes that are there at once. Cost and accuracy count all
+operators; demand is at full load (r = 1).
 """
 
 from __future__ import annotations

@@ -35,6 +35,6 @@ def draw(rows: pd.DataFrame) -> Figure:
         axis.plot(means.index, means, STYLE[str(weights)], color=COLOUR[str(local)], marker=".", label=label)
     axis.set_xscale("log")
     axis.set_yscale("symlog", linthresh=1)
-    axis.set(xlabel="Hours of the load", ylabel="Cost beyond the optimum (%)", ylim=(0, None))
+    axis.set(xlabel="Hours of the load", ylabel="Cost beyond the optimum (%)", ylim=(0, 1000))
     axis.legend(fontsize=7)
     return figure

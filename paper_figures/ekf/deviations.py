@@ -22,9 +22,13 @@ def published_sd(scenario: str, policy: str, metric: str) -> float:
     return float(_deviations()["tables"][scenario][policy][metric])
 
 
+def published_runs() -> int:
+    return int(_deviations()["runs"])
+
+
 def published_p(order: Order) -> float:
     """The two-sided p that the paper's table gives for a pair."""
-    runs = int(_deviations()["runs"])
+    runs = published_runs()
     found = ttest_ind_from_stats(
         order.published_a,
         published_sd(order.scenario, order.a, order.metric),

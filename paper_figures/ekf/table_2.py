@@ -1,6 +1,8 @@
 """Table 2: SLA violations for every pair of thresholds, published and ours, in thousands.
 
-The mean over all filters and scenarios, of 20 runs each as published and of the runs of sweeps.yml here. The
+Shown, but no target: all 21 published numbers leave a remainder of 2 when divided by 6, so they are not what
+the caption says they are, means of 180 runs; what they are is not known. Ours is the mean over all filters
+and scenarios, of the runs of sweeps.yml. The
 least of each is marked with an asterisk. From Θ⁻ = 50 % on, ours flaps: a VM that boots counts as an idle one
 here, so that a full VM and a booting one average to 50 %, and PURE and GW take the new one away half a second
 after they asked for it, thousands of times in a run. That gives violations of the published size, which our
@@ -29,7 +31,10 @@ Grid = dict[tuple[float, float], float]
 
 def load(tables: Path) -> pd.DataFrame:
     metrics = pd.read_parquet(tables / "metrics.parquet")
-    grids = {"published": published()} | {title: ours(metrics, sweep) for title, sweep in SWEEPS.items()}
+    swept = {title: ours(metrics, sweep) for title, sweep in SWEEPS.items()}
+    if not any(swept.values()):  # a build without what takes long
+        return pd.DataFrame()
+    grids = {"published": published()} | swept
     rows = []
     for origin, grid in grids.items():
         least = min(grid.values(), default=float("nan"))

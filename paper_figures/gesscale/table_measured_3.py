@@ -1,9 +1,10 @@
 """The runs: how each came about, and that no record was lost.
 
 Emulated nodes share the cores of one machine with whatever else it does: the load average (of one minute,
-mean over the run) is of everything, the run itself included. Waiting: share of the run in which at least
-one task of the machine waited for a processor. Stopped: median time without a processed record in one
-rescaling.
+mean over the run) is of everything, the run itself included. Any waiting: share of the run in which at least
+one task of the machine waited for a processor. Own wait: how long a task of the controller or of the
+testbed's services waited for its turn, in the mean; short where the rest of the machine has a lower priority,
+however high the load. Stopped: median time without a processed record in one rescaling.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def load(tables: Path) -> pd.DataFrame:
             "stopped (s)": runs["silent_s"].round(1),
             "cores": runs["cores"].astype("Int64"),
             "load average": runs["load_average_mean"].round(1),
-            "waiting (%)": (100 * runs["cpu_waiting_ratio"]).round(0),
+            "any waiting (%)": (100 * runs["cpu_waiting_ratio"]).round(0),
+            "own wait (ms)": runs["own_wait_ms"].astype(float).round(2),
         }
     )

@@ -31,6 +31,15 @@ def observed(tables: Path, scenario: str) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
+def runs_of_base(tables: Path) -> pd.DataFrame:
+    """One row per run. Means leave out the minutes after a rescaling, but `violation_timeshare` is a share of
+    the whole time."""
+    metrics, whole = (pd.read_parquet(tables / f"{name}.parquet") for name in ("metrics", "metrics_whole"))
+    keys = ["scenario", "policy", "seed"]
+    base = metrics[metrics["variation"] == ""].drop(columns="violation_timeshare")
+    return base.merge(whole[[*keys, "violation_timeshare"]], on=keys, how="left")
+
+
 def samples_of(tables: Path, scenario: str, policy: str) -> pd.DataFrame:
     """The samples that a scaler judged, numbered: `sample` is 1, 2, …"""
     seen = observed(tables, scenario)

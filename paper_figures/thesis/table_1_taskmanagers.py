@@ -1,9 +1,9 @@
 """TaskManagers per sample and SLA violations, published and ours.
 
 Ours: mean ± half of the 95 % confidence interval (Student) over all seeds. Violations are counted from the
-truth; "restarts aside" leaves out the four minutes after a rescaling, as the thesis does, in which every
-restart of the job misses the SLA, whoever asked for it. TaskManagers on hot standby (two) are not counted,
-as in the thesis.
+truth; "restarts aside", and TaskManagers per sample, leave out the four minutes after a rescaling, as the
+thesis does, in which every restart of the job misses the SLA, whoever asked for it. TaskManagers on hot
+standby (two) are not counted, as in the thesis.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from analysis.metrics.labels import label_of
 from analysis.statistics import estimate
 from controller.experiment import load as load_experiment
 from paper_figures.published import load as load_published
+from paper_figures.thesis.samples import runs_of_base
 
 HERE = Path(__file__).parent
 COLUMNS = {
@@ -29,8 +30,7 @@ COLUMNS = {
 
 def load(tables: Path) -> pd.DataFrame:
     published, scenarios = load_published(HERE), load_experiment(HERE / "experiment.yml").scenarios
-    metrics = pd.read_parquet(tables / "metrics.parquet")
-    base = metrics[metrics["variation"] == ""]
+    base = runs_of_base(tables)
     rows = []
     for scenario, table in published.tables.items():
         for policy, said in table.items():

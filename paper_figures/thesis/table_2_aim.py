@@ -14,6 +14,7 @@ from analysis.metrics.labels import label_of
 from analysis.statistics import estimate
 from controller.experiment import load as load_experiment
 from paper_figures.published import load as load_published
+from paper_figures.thesis.samples import runs_of_base
 
 HERE = Path(__file__).parent
 METRICS = ("mean_instances", "steady_violations", "steady_violation_timeshare", "violation_timeshare")
@@ -21,8 +22,7 @@ METRICS = ("mean_instances", "steady_violations", "steady_violation_timeshare", 
 
 def load(tables: Path) -> pd.DataFrame:
     published, scenarios = load_published(HERE), load_experiment(HERE / "experiment.yml").scenarios
-    metrics = pd.read_parquet(tables / "metrics.parquet")
-    base = metrics[metrics["variation"] == ""]
+    base = runs_of_base(tables)
     rows = [
         {"Scenario": scenarios[scenario].title} | _difference(base[base["scenario"] == scenario], metric)
         for scenario in published.tables

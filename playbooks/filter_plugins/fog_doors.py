@@ -28,6 +28,8 @@ class FilterModule:
         return {
             "door_command": lambda *given: doors.node_command(_from_node(*given)),
             "door_problems": lambda lines, *given: doors.node_problems(_from_node(*given), lines),
+            "kafka_door_command": lambda *given: doors.kafka_command(_from_node(*given)),
+            "kafka_door_problems": lambda lines, *given: doors.kafka_problems(_from_node(*given), lines),
             "pod_door_urls": lambda *given: [each.url for each in _from_pod(*given)],
             "pod_door_problems": lambda lines, *given: doors.pod_problems(_from_pod(*given), lines),
         }

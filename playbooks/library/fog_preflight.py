@@ -61,23 +61,7 @@ def run(module: AnsibleModule) -> None:
 
     given = module.params
     state_folder, cache_folder = given["state_folder"], given["cache_folder"]
-    nodes = tuple(
-        preflight.WantedNode(
-            str(node["name"]),
-            str(node["address"]),
-            node.get("cpus"),
-            node.get("memory_mb"),
-            node.get("port", 22),
-            str(node.get("user", "root")),
-            str(node.get("interface", "eth0")),
-        )
-        for node in given["nodes"]
-    )
-    wanted = preflight.Wanted(
-        nodes, given["rtt_ms"], given["backend"], given["emulated"], tuple(given["known_nodes"]),
-        given["rtt_max_ms"], given["network"], given["cluster"], (state_folder, cache_folder),
-        given["kafka"],
-    )  # fmt: skip
+    wanted = preflight.wanted_of(given, given["emulated"])
     problems = preflight.inventory_problems(wanted)
     if given["emulated"]:
         shelf = store(checkout(), Path(cache_folder))
@@ -86,7 +70,7 @@ def run(module: AnsibleModule) -> None:
         machine = preflight.this_machine(written)
         problems += preflight.machine_problems(wanted, machine, standing)
     elif not problems:
-        problems = preflight.reachability_problems(nodes, preflight.answers_ssh)
+        problems = preflight.reachability_problems(wanted.nodes, preflight.answers_ssh)
     exit_with_problems(module, problems)
 
 

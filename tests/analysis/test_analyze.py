@@ -58,6 +58,35 @@ def test_the_decision_log_joins_plans_with_their_outcomes(spark, tmp_path, journ
     assert (row.time_s, row.change, row.outcome, row.downtime_s) == (0.0, "map 2 → 3", "done", 60.0)
 
 
+def test_a_receipt_answers_the_last_plan_before_it_was_asked_for(spark):
+    """On a real testbed some milliseconds pass between what a policy saw and the start of its plan."""
+    plans = [("r", 90.7, ["b"]), ("r", 226.1, ["c"]), ("r", 300.0, ["d"]), ("other", 90.7, ["b"])]
+    decisions = [
+        {
+            "run_id": run,
+            "time_s": time_s,
+            "requested": {"map": ["a"]},
+            "placement": {"map": nodes},
+            "reason": "why",
+        }
+        for run, time_s, nodes in plans
+    ]
+    receipts = [
+        {"run_id": "r", "requested_s": 90.72, "finished_s": 124.0, "outcome": "done", "downtime_s": 32.0},
+        {"run_id": "r", "requested_s": 226.15, "finished_s": 230.0, "outcome": "failed", "downtime_s": 0.0},
+    ]
+    rows = decision_log(
+        spark.createDataFrame([[row.get(name) for name in DECISIONS.names] for row in decisions], DECISIONS),
+        spark.createDataFrame([[row.get(name) for name in RECEIPTS.names] for row in receipts], RECEIPTS),
+    ).collect()
+    assert [(row.run_id, row.time_s, row.outcome, row.downtime_s) for row in rows] == [
+        ("other", 90.7, None, None),
+        ("r", 90.7, "done", 32.0),
+        ("r", 226.1, "failed", 0.0),
+        ("r", 300.0, None, None),
+    ]
+
+
 def test_the_decision_log_tells_what_was_exchanged_inside_a_policy(spark, tmp_path):
     named = {"experiment": "demo", "policy": "agents", "workload": "ramp", "seed": 1}
     journal = Journal.open(tmp_path / "journal.jsonl", named, chain())

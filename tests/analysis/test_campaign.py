@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle
 
-from analysis.campaign import _batch, _task_count, run_campaign
+from analysis.campaign import _batch, run_campaign
 from analysis.metrics import metrics_by_run
 from analysis.shipping import packed
+from analysis.spreading import task_count
 from controller.experiment import load, runs_of
 from controller.model import Sample
 from controller.run import simulate
@@ -117,7 +118,7 @@ def test_a_campaign_without_runs_is_refused_before_spark_is_needed():
     ],
 )
 def test_task_count(runs, cores, expected):
-    assert _task_count(runs, cores) == expected
+    assert task_count(runs, cores) == expected
 
 
 def test_a_run_without_samples_is_still_a_run():

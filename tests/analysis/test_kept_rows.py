@@ -124,7 +124,7 @@ def test_the_code_of_a_policy_from_elsewhere_counts(tmp_path, monkeypatch):
     from controller import policies
 
     policies.names()
-    monkeypatch.setattr(policies, "_REGISTERED", dict(policies._REGISTERED))
+    monkeypatch.setattr(policies.registry, "registered", dict(policies.registry.registered))
     __import__("policy_from_elsewhere")
     values = run_values("from_elsewhere", load_csv(tmp_path, [60]))
     before = key_of(values)

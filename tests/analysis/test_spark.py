@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,23 @@ def test_the_shim_drops_one_flag_and_keeps_all_others(bare_machine):
         ["/bin/sh", home / "bin" / "java", *arguments], capture_output=True, text=True, check=True
     )
     assert shim.stdout.split("\n")[:-1] == ["-cp", "a b", "--add-modules=java.sql", "*", ""]
+
+
+def test_a_master_that_refuses_is_named_at_once():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there
+        master = f"spark://127.0.0.1:{taken.getsockname()[1]}"
+        began_s = time.monotonic()
+        with pytest.raises(
+            FogscaleError, match=rf"^Spark's master {master} cannot be reached \(Connection refused"
+        ):
+            subject.session(master=master)
+    assert time.monotonic() - began_s < 30, "Spark itself asks for more than a minute"
+
+
+def test_a_master_without_a_host_is_named_too():
+    with pytest.raises(FogscaleError, match=r"cannot be reached .*set SPARK_MASTER"):
+        subject.session(master="spark://no-such-host.invalid:7077")
 
 
 def test_the_environment_is_left_as_it_was(monkeypatch):

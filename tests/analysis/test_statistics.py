@@ -18,7 +18,6 @@ from analysis.statistics import (
     judge_order,
     paired,
     signed_rank,
-    summarize,
     welch,
 )
 
@@ -172,13 +171,3 @@ def test_a_relative_change_of_pairs_covers_the_truth_in_19_of_20_cases():
         found = compare(runs.assign(seed=[*range(12)] * 2), "cost", "a", "b", test="paired")
         covered += found.relative_low <= 0.2 <= found.relative_high
     assert 930 <= covered <= 970
-
-
-def test_summarize_gives_each_group_and_metric_its_estimate():
-    metrics = frame(SOME, [5.0]).assign(lag=[1.0, 1.0, 1.0, nan])
-    table = summarize(metrics, ["policy"], ["cost", "lag"]).set_index(["policy", "metric"])
-    expected = estimate(SOME)
-    assert tuple(table.loc[("a", "cost")]) == pytest.approx((expected.mean, expected.low, expected.high, 3))
-    assert tuple(table.loc[("a", "lag")]) == (1.0, 1.0, 1.0, 3)
-    assert tuple(table.loc[("b", "cost")]) == pytest.approx((5.0, nan, nan, 1), nan_ok=True)
-    assert table.loc[("b", "lag"), "n"] == 0

@@ -87,6 +87,13 @@ def test_warmup_counts_from_the_end_of_a_reconfiguration_not_from_its_receipt():
     assert times_of_plans(guard, [at(780, receipts=(receipt(725),)), at(1020), at(1026)]) == [1026]
 
 
+def test_warmup_may_count_from_when_the_change_was_asked_for():
+    """It was asked for at 480 s and done at 600 s."""
+    guard = started(guarded(Eager(), {"warmup_from_request_s": 300}))
+    seen = [at(600, receipts=(receipt(600),)), *(at(time_s) for time_s in (720, 779, 780))]
+    assert times_of_plans(guard, seen) == [780]
+
+
 def test_warmup_follows_a_failed_reconfiguration_too():
     """A failed savepoint stops the job as well."""
     guard = started(Warmup(Eager(), 300))

@@ -1,7 +1,6 @@
 """The command line as a user meets it: real processes, exit codes, one line per mistake."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -180,27 +179,32 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments, message, tmp_path):
     assert message in failed.stderr
 
 
+def ended(out: Path) -> dict[Path, bytes]:
+    """The journals of runs that are over."""
+    journals = {path: path.read_bytes() for path in out.rglob("journal.jsonl")}
+    return {path: text for path, text in journals.items() if b'"kind":"end","finished":true' in text}
+
+
 def test_an_interrupted_run_says_how_to_go_on_and_then_does(tmp_path):
-    """Control-C after the first of many seeds; the same command then ends them all."""
+    """Control-C after the first of many seeds, on all cores; the same command then ends them all."""
     seeds = [f"--seed={seed}" for seed in range(1, 31)]
     arguments = ["run", "--policy", "gesscale", *seeds, "--out", str(tmp_path)]
     process = subprocess.Popen(
         [*FOGSCALE, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    second = run_folder(tmp_path, workload="taxi", seed=2) / "journal.jsonl"
-    deadline = time.monotonic() + 60
-    while not second.exists() and time.monotonic() < deadline:
-        os.sched_yield()
+    deadline = time.monotonic() + 300
+    while not ended(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130
     assert complaint.count("\n") == 1
     assert "run the same command again" in complaint
 
-    first = run_folder(tmp_path, workload="taxi", seed=1) / "journal.jsonl"
-    before = first.read_bytes()
+    before = ended(tmp_path)
+    assert before  # on a quiet machine all of them: Spark is given a moment to end by itself
     again = fogscale(*arguments)
     assert again.returncode == 0
-    assert first.read_bytes() == before
-    last = run_folder(tmp_path, workload="taxi", seed=30) / "journal.jsonl"
-    assert b'"kind":"end","finished":true' in last.read_bytes().splitlines()[-1]
+    after = ended(tmp_path)
+    assert len(after) == 30
+    assert {path: after[path] for path in before} == before

@@ -1,8 +1,10 @@
-"""What commands say where Spark fails: files and disks in a line, faults of ours in full."""
+"""What commands say where Spark fails, and how they say it: one line, and nothing that a terminal obeys."""
 
 import pytest
+from rich.text import Text
 
-from fogscale.console import reason_outside
+from fogscale.console import out, reason_outside
+from fogscale.errors import unknown, warn
 
 IN_A_TASK = """An exception was thrown from the Python worker:
 Traceback (most recent call last):
@@ -33,3 +35,15 @@ Traceback (most recent call last):
 )
 def test_only_what_files_and_disks_have_against_it_is_a_reason_from_outside(error, reason):
     assert reason_outside(error) == reason
+
+
+def test_what_a_terminal_would_obey_is_shown_as_its_code(capsys):
+    out.print("reason: \x1b[2J\x1b]0;title\x07 up", highlight=False)
+    out.print(Text("policy \x1b[31m"))
+    assert capsys.readouterr().out == "reason: \\x1b[2J\\x1b]0;title\\x07 up\npolicy \\x1b[31m\n"
+
+
+def test_an_error_is_one_line_of_characters_that_can_be_seen(capsys):
+    warn("a file called \x1b[31m\n\x07 and \u202e")
+    assert capsys.readouterr().err == "fogscale: a file called \\x1b[31m \\x07 and \\u202e\n"
+    assert unknown("policy", "a\nb\x1b", ["static"]) == "unknown policy 'a\\nb\\x1b': (known: static)"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -22,7 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from controller import journal, policies
+from controller import calibration, journal, policies
+from controller.calibration.profile import load_profile
+from controller.campaign import records
 from controller.containment import Contained
 from controller.contract import Step
 from controller.experiment import Run, load, runs_of
@@ -30,11 +33,18 @@ from controller.journal import Journal, SampleLog
 from controller.model import Instance, Note, Observation, Plan
 from controller.policies import MemorylessPolicy
 from controller.run import execute, followed, prepare
-from fogscale.errors import FogscaleError
+from fog import manifest
+from fog.checks import preflight
+from fogscale.errors import FogscaleError, one_line
+from fogscale.plugins import Candidate
 from tests.fuzz.mutations import HOSTILE, damaged, mutated
 from tests.support.jobs import chain, placed, seen
 from tests.support.runs import load_csv, run_values
 from workloads import catalog
+
+
+class HangError(BaseException):
+    """Nobody takes it for a broken connection or a file that cannot be read, and goes on."""
 
 
 @dataclass
@@ -66,6 +76,18 @@ class Target:
         run = Run.model_validate(run_values("thr_nlunaware", self.csv))
         execute(run, self.folder / "whole")
         return (self.folder / "whole" / run.folder / "journal.jsonl").read_bytes()
+
+    @cached_property
+    def record(self) -> Path:
+        """The folder of records that holds it."""
+        run = Run.model_validate(run_values("thr_nlunaware", self.csv))
+        _ = self.recorded
+        records.keep(self.folder / "whole" / run.folder, self.folder / "records", run, {"begun": "then"})
+        return self.folder / "records"
+
+    @property
+    def profile(self) -> Path:
+        return Path(calibration.__file__).with_name("profiles") / "local-taxi.yml"
 
     @cached_property
     def trace(self) -> Path:
@@ -210,18 +232,19 @@ def attack_plugin(target: Target, rng: random.Random) -> str:
     source = Path(policies.__file__).with_name("static.py").read_bytes().replace(b'"static"', b'"fuzzed"')
     path = target.folder / "fuzzed_plugin.py"
     path.write_bytes(damaged(source, rng))
-    before, broken_before = dict(policies._REGISTERED), dict(policies._BROKEN)
+    registry = policies.registry
+    before, broken_before = dict(registry.registered), dict(registry.reasons)
     try:
-        policies._load("fuzzed", "fuzzed_plugin", lambda: _imported(path))
-        assert set(before) <= set(policies._REGISTERED)
-        if "fuzzed" in policies._BROKEN:
+        registry.load(Candidate("fuzzed", "fuzzed_plugin", lambda: _imported(path)))
+        assert set(before) <= set(registry.registered)
+        if "fuzzed" in registry.reasons:
             return "refused"
         return "right"
     finally:
-        policies._REGISTERED.clear()
-        policies._REGISTERED.update(before)
-        policies._BROKEN.clear()
-        policies._BROKEN.update(broken_before)
+        registry.registered.clear()
+        registry.registered.update(before)
+        registry.reasons.clear()
+        registry.reasons.update(broken_before)
 
 
 def _imported(path: Path) -> None:
@@ -235,13 +258,122 @@ def _imported(path: Path) -> None:
         del sys.modules["fuzzed_plugin"]
 
 
+MANIFEST: Mapping[str, Any] = {
+    "testbed": "local", "emulated": True, "backend": "switch", "rtt_max_ms": 300,
+    "nodes": [
+        {"name": "server1", "group": "server", "address": "10.77.0.1", "user": "root", "port": 22},
+        {"name": "services1", "group": "services", "address": "10.77.0.2", "user": "root", "key": "/k"},
+        {"name": "fog1", "group": "fog", "address": "10.77.0.3", "user": "root", "cpus": 0.2},
+    ],
+    "rtt_ms": {
+        "nodes": ["server1", "services1", "fog1"],
+        "server1": [0, 0, 40], "services1": [0, 0, 40], "fog1": [40, 40, 0],
+    },
+    "services": {"kafka": {"node": "services1", "port": 9092, "version": "4.3", "ca": ""}},
+}  # fmt: skip
+
+
+def attack_manifest(target: Target, rng: random.Random) -> str:
+    """testbed.json: every value is what it should be, or the file is called damaged."""
+    path = target.folder / "testbed.json"
+    if rng.random() < 0.7:
+        path.write_bytes(json.dumps(mutated(MANIFEST, rng)).encode("utf-8", "surrogatepass"))
+    else:
+        path.write_bytes(damaged(json.dumps(MANIFEST, indent=1).encode(), rng))
+    found = manifest.find(target.folder)
+    assert found is not None
+    for node in found.nodes:
+        assert re.fullmatch(r"[a-z][a-z0-9-]*", node.name)
+        assert re.fullmatch(r"[0-9]+(\.[0-9]+){3}", node.address)
+        assert re.fullmatch(r"[A-Za-z_][\w.-]*", node.user)
+        assert 0 < int(node.port) < 1 << 16
+    names = list(found.addresses)
+    assert all(0 <= found.rtt_ms(a, b) <= found.rtt_max_ms < 1e9 for a in names for b in names)
+    return "right"
+
+
+def attack_record(target: Target, rng: random.Random) -> str:
+    """Unpacked, it is the run that was packed, or it is refused."""
+    given, results = target.folder / "given", target.folder / "unpacked"
+    for folder in (given, results):
+        shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(target.record, given)
+    path = rng.choice(sorted(each for each in given.rglob("*") if each.is_file()))
+    path.write_bytes(damaged(path.read_bytes(), rng))
+    for place in records.unpacked(given, results):
+        records.about(place)
+        found = journal.read(place / "journal.jsonl")
+        assert found is not None
+        assert (place / "journal.jsonl").read_bytes() == target.recorded
+    return "right"
+
+
+def attack_profile(target: Target, rng: random.Random) -> str:
+    document = yaml.safe_load(target.profile.read_text())
+    path = target.folder / "profile.yml"
+    text = yaml.safe_dump(mutated(document, rng), sort_keys=False).encode("utf-8", "surrogatepass")
+    path.write_bytes(damaged(target.profile.read_bytes(), rng) if rng.random() < 0.3 else text)
+    profile = load_profile(path)
+    assert profile.simulation.model_dump_json()
+    return "right"
+
+
+_SHELL = (
+    "1.2.3.4; reboot",
+    "$(reboot)",
+    "`id`",
+    "a b",
+    "-x",
+    "eth0\nreboot",
+    "a|b",
+    "10.77.0.1\n",
+    "../x",
+    "é",
+)
+
+
+def attack_inventory(_target: Target, rng: random.Random) -> str:
+    """What passes has no character that a shell would take for more than a letter."""
+    nodes = [dict(node) for node in MANIFEST["nodes"]]
+    for node in nodes:
+        node.update(cpus=0.5, memory_mb=512, interface="eth0")
+    given = {
+        "nodes": nodes, "rtt_ms": MANIFEST["rtt_ms"], "rtt_max_ms": 300.0, "backend": "switch", "kafka": "",
+        "network": "10.77.0.0/24", "cluster": "kubernetes_upstream", "known_nodes": (),
+        "state_folder": "/s", "cache_folder": "/c",
+    }  # fmt: skip
+    part = rng.choice(("rtt_ms", "text", "number", "node"))
+    if part == "rtt_ms":
+        given[part] = mutated(given[part], rng)
+    elif part == "number":
+        given["rtt_max_ms"] = float(rng.choice([each for each in HOSTILE if isinstance(each, float)]))
+    elif part == "text":
+        name = rng.choice(("backend", "kafka", "network", "cluster", "state_folder", "cache_folder"))
+        given[name] = str(rng.choice((*HOSTILE, *_SHELL)))
+    else:
+        name = rng.choice(("name", "address", "user", "interface", "port", "cpus", "memory_mb"))
+        rng.choice(nodes)[name] = rng.choice((*HOSTILE, *_SHELL))
+    problems = preflight.inventory_problems(preflight.wanted_of(given, emulated=True))
+    if problems:
+        assert all("\n" not in each for each in problems), problems
+        return "refused"
+    for node in given["nodes"]:
+        words = [str(value) for key, value in node.items() if key in ("name", "address", "user", "interface")]
+        assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", word) for word in words), words
+    return "right"
+
+
 TARGETS: Mapping[str, tuple[Callable[[Target, random.Random], str], int]] = {
     "experiment files": (attack_experiment, 40),  # of a hundred attempts
-    "policies' answers": (attack_policy, 15),
-    "plug-in files": (attack_plugin, 5),
-    "journals": (attack_journal, 20),
-    "CSVs": (attack_csv, 10),
-    "traces": (attack_trace, 10),
+    "policies' answers": (attack_policy, 12),
+    "plug-in files": (attack_plugin, 6),
+    "journals": (attack_journal, 15),
+    "records": (attack_record, 3),
+    "CSVs": (attack_csv, 8),
+    "traces": (attack_trace, 7),
+    "testbed.json": (attack_manifest, 4),
+    "inventories": (attack_inventory, 3),
+    "profiles": (attack_profile, 2),
 }
 
 
@@ -250,7 +382,6 @@ def attempt(target: Target, name: str, seed: int) -> str:
     try:
         return TARGETS[name][0](target, random.Random(f"{name} {seed}"))
     except FogscaleError as error:
-        message = str(error)
-        return "refused" if len(message) < 2000 else f"a message of {len(message)} characters"
-    except Exception as error:  # whatever it is, it is a finding
+        return "refused" if one_line(str(error)) else "no words"
+    except (Exception, HangError) as error:  # whatever it is, it is a finding
         return f"{type(error).__name__}: {' '.join(str(error).split())[:150]}"

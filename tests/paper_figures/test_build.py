@@ -12,12 +12,13 @@ import pytest
 
 from controller.experiment import load as load_experiment
 from fogscale.errors import FogscaleError
-from paper_figures.build import build
+from paper_figures.build import build, cases_of, long_cases_of
 from paper_figures.campaign import BASE
-from paper_figures.doubts import explained, unexplained
+from paper_figures.doubts import explained, runs_under, setting, unexplained
 from paper_figures.front_page import write_front_page
 from paper_figures.orders import judged_orders
-from paper_figures.published import Doubt, Variation, paper_folder
+from paper_figures.page import variations_table
+from paper_figures.published import Doubt, Sweep, Variation, paper_folder
 from paper_figures.sensitivity import (
     agreement_by_set,
     correlation,
@@ -57,7 +58,7 @@ def built(small_paper, spark, tmp_path_factory) -> Path:
 @pytest.mark.spark
 def test_summary_json_is_what_others_script_against(built):
     summary = json.loads((built / "summary.json").read_text())
-    assert list(summary) == ["orders", "ceiling", "cells", "claims", "seeds", "cpu_s"]
+    assert list(summary) == ["orders", "ceiling", "cells", "claims", "seeds", "full", "cpu_s"]
     assert list(summary["orders"]) == ["agree", "disagree", "not_significant"]
     assert sum(summary["orders"].values()) == 42
     assert len(summary["claims"]) == 7
@@ -124,7 +125,7 @@ def test_sensitivity_writes_every_set_with_its_parameters(built):
     found = json.loads((built / "sensitivity.json").read_text())
     assert (found["sets"], found["seeds"], found["orders"]) == (4, 2, 42)
     assert [row["variation"] for row in found["agreement"]] == [
-        BASE, "no_back_pressure_in_catch_up", "cpu_mechanism_off",
+        BASE, "cpu_mechanism_off", "no_back_pressure_in_catch_up",
     ]  # fmt: skip
     sets = pd.read_csv(built / "sensitivity_sets.csv", keep_default_na=False, na_values=["nan"])
     base = sets[sets["variation"] == BASE]
@@ -133,6 +134,70 @@ def test_sensitivity_writes_every_set_with_its_parameters(built):
     frequency = pd.read_csv(built / "sensitivity_orders.csv")
     assert len(frequency) == 42
     assert np.allclose(frequency[["agree", "disagree", "not_significant"]].sum(axis=1), 1.0)
+
+
+@pytest.fixture
+def with_long_ones(published):
+    """A variation, one that takes long, a sweep that does, and a doubt that tells more of the long one."""
+    axis = {"paths": ["testbed.back_pressure_in_catch_up"], "values": [0, 1]}
+    doubt = Doubt(
+        title="Cost",
+        metrics=("cost",),
+        variation="long",
+        text="b: {{ ours.b.cost | fixed(0) }}.",
+        text_in_full="Long: {{ variations.long.b.cost | fixed(0) }}.",
+    )
+    return published.model_copy(
+        update={
+            "variations": (
+                Variation(name="short", title="", why=""),
+                Variation(name="long", title="", why="", only_full=True),
+            ),
+            "sweeps": (Sweep.model_validate({"name": "grid", "axes": [axis], "only_full": True}),),
+            "doubts": (doubt,),
+        }
+    )
+
+
+def test_what_takes_long_is_part_of_a_full_build_alone(with_long_ones):
+    experiment = load_experiment(FOLDER / "experiment.yml")
+    short = cases_of(FOLDER, experiment, with_long_ones.in_short, range(1, 3))
+    rest = long_cases_of(FOLDER, experiment, with_long_ones, range(1, 3))
+    assert {case.variation for case in short} == {BASE, "short"}
+    assert [case.variation for case in rest] == ["long", "grid/0", "grid/1"]
+
+
+def test_a_doubt_says_without_the_long_variations_what_it_can(metrics, with_long_ones):
+    experiment = load_experiment(FOLDER / "experiment.yml")
+    runs = metrics.assign(variation=BASE)
+    orders = judged_orders(runs, with_long_ones)
+    (found,) = explained(with_long_ones.in_short, experiment, runs, orders, span_s=100.0)
+    assert (found.text, found.settled) == ("b: 60.", None)
+    both = pd.concat([runs, metrics.assign(variation="long")])
+    (found,) = explained(with_long_ones, experiment, both, orders, span_s=100.0)
+    assert (found.text, found.settled) == ("b: 60. Long: 60.", 0)
+
+
+@pytest.mark.spark
+def test_a_full_build_adds_what_takes_long_and_a_later_short_one_keeps_its_rows(small_paper, spark, tmp_path):
+    variations = small_paper / "variations.yml"
+    before = variations.read_text()
+    variations.write_text(
+        before.replace("- name: printed_algorithm_4", "- name: printed_algorithm_4\n  only_full: true")
+    )
+    try:
+        build(str(small_paper), tmp_path, spark, seeds=2, full=True)
+        tables = tmp_path / "figures" / "small" / "tables" / "metrics.parquet"
+        shown = {BASE, "fitted", "no_back_pressure_in_catch_up", "cpu_mechanism_off"}
+        everything = shown | {"printed_algorithm_4"}
+        assert set(pd.read_parquet(tables)["variation"]) == everything
+        kept = sorted((tmp_path / "campaigns" / "figures-small-full").glob("*.parquet"))
+        summary = build(str(small_paper), tmp_path, spark, seeds=2)
+        assert set(pd.read_parquet(tables)["variation"]) == shown
+        assert sorted((tmp_path / "campaigns" / "figures-small-full").glob("*.parquet")) == kept != []
+        assert "1 more variation or sweep" in summary.page.read_text()
+    finally:
+        variations.write_text(before)
 
 
 def test_an_unwritable_folder_is_one_line(tmp_path):
@@ -202,6 +267,34 @@ def test_a_doubt_shows_which_orders_agree_without_the_mechanism(metrics, publish
     elsewhere = doubt.model_copy(update={"metrics": ("reconfigurations",)})
     missed = unexplained(orders, paper.model_copy(update={"doubts": (elsewhere,)}))
     assert [order["metric"] for order in missed] == ["cost"]
+
+
+def test_a_variation_of_some_policies_is_judged_beside_the_others_of_the_base(metrics):
+    base = metrics.assign(variation=BASE)
+    changed = metrics[(metrics["policy"] == "b") & (metrics["seed"] <= 2)].assign(variation="new", cost=1.0)
+    both = pd.concat([base, changed])
+    found = runs_under(both, Variation(name="new", title="", why="", policies=("b",)))
+    assert found.groupby("policy")["seed"].agg(list).to_dict() == {"a": [1, 2], "b": [1, 2]}
+    assert found.groupby("policy")["cost"].mean().to_dict() == {"a": 100.0, "b": 1.0}
+
+
+def test_the_variations_of_a_paper_tell_what_a_perfect_simulator_would_reach(metrics, published):
+    """Of two orders one is significant, so a perfect simulator agrees with it and hardly ever with a tie; two
+    seeds are too few for any."""
+    few = Variation(name="few", title="Few seeds", why="", seeds=2)
+    paper = published.model_copy(update={"variations": (few,)})
+    runs = pd.concat([metrics.assign(variation=BASE), metrics[metrics["seed"] <= 2].assign(variation="few")])
+    table = variations_table(runs, paper, level=0.05).set_index("Assumption")
+    assert table["Seeds"].to_dict() == {"As stated (fitted)": 4, "Few seeds": 2}
+    assert table.loc["As stated (fitted)", "A perfect simulator"] == 1
+    assert table.loc["Few seeds", "A perfect simulator"] <= 1
+
+
+def test_a_setting_may_be_in_a_list():
+    experiment = load_experiment(FOLDER / "experiment.yml")
+    nodes = experiment.topology.nodes
+    assert setting(experiment, "topology.nodes.1.name") == nodes[1].name
+    assert setting(experiment, f"topology.nodes.{len(nodes)}.name") is None
 
 
 def test_a_doubt_with_an_unknown_name_is_named(metrics, published):

@@ -119,3 +119,14 @@ def test_every_assumed_number_has_a_range_around_the_value_used(experiment):
             assert parameter.range[0] <= number <= parameter.range[1], parameter.path
         elif not isinstance(value, bool):
             assert parameter.origin != "assumed", parameter.path
+
+
+def test_the_blind_point_is_the_middle_of_every_assumed_range(experiment):
+    """But for mechanism 2, of which the paper's words speak for one end."""
+    from paper_figures.doubts import setting
+
+    assert load_published(FOLDER).point == "blind"
+    for parameter in experiment.parameters:
+        if parameter.origin == "assumed" and parameter.range and "cpu_idle" not in parameter.path:
+            value = calibration.POINT.get(parameter.path, setting(experiment, parameter.path))
+            assert value == pytest.approx(sum(parameter.range) / 2), parameter.path

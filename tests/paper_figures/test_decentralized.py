@@ -27,6 +27,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurements, "LOOP_SEEDS", 1)
         patch.setattr(measurements, "RAMPS", {("straight", 100.0): 2, ("by a share", 0.01): 2})
+        patch.setattr(measurements, "POOLS", (None, 36))
         patch.setattr(measurements, "READINGS", ((), ("more_than_one",), ("by_view",)))
         beyond = {"delay_s": (0.0, 5.0), "loss_ratio": (0.5,), "change_per_s": (100.0,)}
         patch.setattr(measurements, "BEYOND", beyond)
@@ -77,6 +78,25 @@ def test_printed_readings_have_the_effect_that_the_table_shows(tables: Path) -> 
     assert errata.loc["more_than_one", "accuracy"] < 0.8 < errata.loc["", "accuracy"]
     assert errata.loc["by_view", "stuck"] > 0 == errata.loc["", "stuck"]
     assert errata.loc["by_view", "views_agree"] < 1 == errata.loc["", "views_agree"]
+
+
+def test_a_bounded_pool_refuses_what_it_does_not_have(tables: Path) -> None:
+    pools = pd.read_parquet(tables / "pools.parquet").groupby("pool")
+    elastic, bounded = pools.get_group(0), pools.get_group(36)
+    assert (elastic["refused"] == 0).all()
+    assert elastic["most_nodes"].max() > 36
+    assert (bounded["refused"] > 0).any()
+    assert bounded["most_nodes"].max() == 36
+    assert bounded["throughput_ratio"].mean() < elastic["throughput_ratio"].mean()
+
+
+def test_charts_end_with_what_is_wrong(tables: Path) -> None:
+    charts = pd.read_parquet(tables / "charts.parquet")
+    assert set(charts["chart"]) == {"figure-2", "all_at_once", "by_view", "one_counter", "view_alone"}
+    for _, rows in charts.groupby("chart"):
+        assert rows["agent"].iloc[-1] == ""
+        arrows = rows[rows["sender"] != ""]
+        assert (arrows["sent_at"] < arrows["number"]).all()
 
 
 def test_slow_messages_cost_accuracy(tables: Path) -> None:

@@ -14,7 +14,16 @@ from controller.run import prepare
 from controller.testbeds.simulated.settings import simulation_of
 from paper_figures.campaign import varied_experiment
 from paper_figures.claims import from_published_table
-from paper_figures.edf import calibration, figure_optimum, panels, rows, table_requests
+from paper_figures.edf import (
+    calibration,
+    figure_learning,
+    figure_optimum,
+    learning_curves,
+    panels,
+    rows,
+    table_learning,
+    table_requests,
+)
 from paper_figures.published import load as load_published
 
 FOLDER = Path(calibration.__file__).parent
@@ -160,3 +169,42 @@ def test_a_variation_lets_the_source_scale_and_changes_no_other_operator(experim
     assert changed[0].n_max == 3
     assert [each.model_copy(update={"n_max": 1}) for each in changed[:1]] == list(before[:1])
     assert list(changed[1:]) == list(before[1:])
+
+
+# Learning over many runs
+
+
+def costs_of_runs(q_learning, model_based):
+    rows = [("ql_res", number, cost) for number, cost in enumerate(q_learning, 1)]
+    rows += [("mb_res", number, cost) for number, cost in enumerate(model_based, 1)]
+    return pd.DataFrame(
+        [
+            {"policy": policy, "seed": seed, "run": number, "cost": cost + off}
+            for policy, number, cost in rows
+            for seed, off in ((1, -0.1), (2, 0.1))
+        ]
+    )
+
+
+def test_q_learning_has_reached_model_based_learning_once_the_mean_of_ten_runs_has():
+    """2 for ten runs, then 1: the mean of ten falls by .1 a run, to 1.5 after five of them."""
+    rows = costs_of_runs([2.0] * 10 + [1.0] * 20, [1.0] * 30)
+    assert learning_curves.settled_cost(rows) == pytest.approx(1.0)
+    assert learning_curves.runs_until(rows, 0.5) == 15
+    assert learning_curves.runs_until(rows, 0.0) == 20
+    assert learning_curves.runs_until(costs_of_runs([2.0] * 9, [1.0] * 9), 0.5) is None
+
+
+def test_the_table_of_learning_says_what_was_not_reached(tmp_path):
+    assert table_learning.load(tmp_path).empty  # a build without what takes long
+    costs_of_runs([2.0] * 10 + [1.15] * 20, [1.0] * 30).to_parquet(tmp_path / "learning.parquet")
+    table = table_learning.load(tmp_path)
+    assert table["Runs"].tolist()[1:] == ["20", "not in 30", "not in 30", "not in 30"]  # 2 − 10 · 0.085
+    assert table["Days"].tolist()[1:] == ["10", "not in 15", "not in 15", "not in 15"]
+    assert table["Cost per turn"].tolist() == ["1.500", "1.200", "1.100", "1.050", "1.000"]
+
+
+def test_learning_over_runs_is_drawn_with_bands():
+    axis = figure_learning.draw(costs_of_runs([2.0] * 12, [1.0] * 12)).axes[0]
+    assert len(axis.collections) == 2
+    assert [line.get_label() for line in axis.lines[:2]] == ["Q-learning", "model-based"]

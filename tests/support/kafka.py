@@ -228,6 +228,9 @@ class Broker:
             port=self.port, controller_port=self.controller_port, data=self.folder / "data"
         )
 
+    def _format_options(self) -> list[str]:
+        return []
+
     def _format(self) -> None:
         """Writes the configuration and prepares an empty data folder, once."""
         self._logging.write_text(_LOGGING)
@@ -236,7 +239,7 @@ class Broker:
         quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={self._logging}")
         command = java_command("kafka.tools.StorageTool", 128, *quick)
         done = subprocess.run(
-            [*command, "format", "-t", cluster, "-c", str(self._properties)],
+            [*command, "format", "-t", cluster, "-c", str(self._properties), *self._format_options()],
             capture_output=True,
             text=True,
             check=False,
@@ -276,6 +279,32 @@ class SecuredBroker(Broker):
             f"ssl.keystore.location={folder / 'broker.p12'}\n"
             f"ssl.keystore.password={password}\nssl.key.password={password}\n"
         )
+
+
+class FogBroker(Broker):
+    """With a second listener for users with passwords, as the broker of a testbed has it."""
+
+    def __init__(self, folder: Path, passwords: dict[str, str], heap_mb: int = 256) -> None:
+        super().__init__(folder, heap_mb)
+        self._passwords = passwords
+        (self.users_port,) = _free_ports(1)
+
+    def _settings(self) -> str:
+        text = super()._settings()
+        for key in ("listeners", "advertised.listeners"):
+            text = text.replace(f"\n{key}=", f"\n{key}=SASL_PLAINTEXT://127.0.0.1:{self.users_port},")
+        login = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        return text.replace("map=", "map=SASL_PLAINTEXT:SASL_PLAINTEXT,") + (
+            "inter.broker.listener.name=PLAINTEXT\nsasl.enabled.mechanisms=SCRAM-SHA-512\n"
+            f"listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config={login}\n"
+        )
+
+    def _format_options(self) -> list[str]:
+        return [
+            word
+            for user, password in self._passwords.items()
+            for word in ("--add-scram", f"SCRAM-SHA-512=[name={user},iterations=4096,password={password}]")
+        ]
 
 
 def _free_ports(count: int) -> list[int]:

@@ -26,17 +26,6 @@ def test_playbooks_can_be_read_with_both_inventories(tmp_path: Path, inventory: 
     assert "WARNING" not in done.stderr
 
 
-def test_both_inventories_have_the_same_groups_and_variables() -> None:
-    def variables(inventory: str) -> set[str]:
-        files = (checkout() / inventory / "group_vars").glob("*.yml")
-        lines = [line for file in files for line in file.read_text().splitlines()]
-        return {line.split(":")[0] for line in lines if line.startswith("fog_")}
-
-    local, pi = (variables(inventory) for inventory in INVENTORIES)
-    assert pi - local == {"fog_network_interface"}  # emulated nodes have the role's default
-    assert local - pi == {"fog_network_cidr"}
-
-
 def test_the_pi_inventory_has_ten_nodes_and_round_trips_of_0_to_300_ms() -> None:
     program = Path(sys.executable).parent / "ansible-inventory"
     told = subprocess.run(

@@ -125,13 +125,13 @@ def test_everything_a_service_left_is_removed_and_can_be_made_again(fog: Fog, tm
   vars_files: [{checkout()}/playbooks/vars/secrets.yml, {checkout()}/playbooks/vars/services.yml]
   tasks:
     - ansible.builtin.include_role: {{name: "{{{{ item }}}}", tasks_from: reset}}
-      loop: [minio, kafka, prometheus]
+      loop: [hotspots, minio, kafka, prometheus]
 """)
     nodes = f"fog_nodes={fog.manifest.fog_nodes}"
     removed = fog.playbook(str(file), "-e", nodes)
     try:
         assert removed.returncode == 0, removed.stdout[-3000:]
-        left = "ls -d /{etc,var/lib,var/lib/private}/{kafka,minio,prometheus/fog}"
+        left = "ls -d /{etc,var/lib,var/lib/private}/{kafka,minio,prometheus/fog} /opt/fogscale/hotspots"
         assert fog.ask("services1", f"bash -c '{left} 2>/dev/null || true'") == ""
         listening = {row[2] for row in _LISTENING.findall(fog.ask("services1", "ss -Hltnp"))}
         assert listening & PROGRAMS == set()

@@ -42,7 +42,7 @@ measured_operator: map
 workload:
   {name: square, parameters: {low_per_s: 50, high_per_s: 50, level_s: 60, span_s: 150}, speed: 1, scale: 1}
 testbed:
-  {kind: flink, name: local, job: taxi, job_settings: {cost-us: 1000}, style: restart, sample_interval_s: 2}
+  {kind: flink, name: local, job: lookup, job_settings: {ask: async, cost-us: 1000}, sample_interval_s: 2}
 policies:
   scheduled: {parameters: {replicas: {map: [1, 2]}, step_s: 50, period_s: 2}}
 """

@@ -37,7 +37,8 @@ def test_the_list_as_json_is_one_document():
     assert rows["square"]["needs"] == []
     assert rows["brownian"]["operators"] == ["op1", "op2", "op3", "op4", "op5"]
     assert rows["csv"] == {
-        "name": "csv", "source": None, "needs": ["path"], "summary": definitions()["csv"].summary
+        "name": "csv", "source": None, "needs": ["path"], "summary": definitions()["csv"].summary,
+        "broken": None,
     }  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def test_a_setting_that_is_none_is_told_so(setting, problem):
         (["show", "csv"], "workload 'csv' needs the parameter 'path': add path="),
         (["show", "sine", "--set", "mean=3"], "unknown parameter 'mean': did you mean mean_per_s?"),
         (["show", "sine", "--set", "mean_per_s=many"], "parameter 'mean_per_s' is 'many'"),
-        (["show", "taxi", "--plot", "/proc/none/x.png"], "cannot draw into"),
+        (["show", "taxi", "--plot", "/proc/none/x.png"], "cannot write /proc/none/x.png"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(arguments, message):

@@ -173,3 +173,24 @@ def test_a_trace_in_milliseconds_is_refused_before_it_fills_the_memory():
     profile = RateProfile("long", "made up", np.ones(2), 1e12)
     with pytest.raises(FogscaleError, match="seconds, not milliseconds"):
         arrivals(profile, ReplaySettings(), 1.0, np.random.default_rng(1))
+
+
+def test_rounded_stamps_arrive_together_at_the_beginning_of_their_minute():
+    """60 records a minute, half of them with whole minutes, ten times as fast: 30 at once every 6 s, and five
+    a second from the others."""
+    profile = RateProfile("even", "by hand", np.full(3, 60.0), 60.0)
+    replay = ReplaySettings(speed=10.0, rounded_ratio=0.5)
+    assert offered_rate_per_s(profile, replay, 1.0).tolist() == pytest.approx([35, 5, 5, 5, 5, 5] * 3)
+
+
+def test_rounded_stamps_lose_no_record_and_an_unfinished_minute_counts():
+    profile = RateProfile("part", "by hand", np.array([10.0, 20.0, 30.0, 40.0]), 25.0)  # 100 s
+    for ratio in (0.0, 0.3, 1.0):
+        replay = ReplaySettings(speed=7.0, scale=2.0, copies=3, rounded_ratio=ratio)
+        assert offered_rate_per_s(profile, replay, 1.0).sum() == pytest.approx(2 * 3 * 100)
+
+
+@pytest.mark.parametrize(("name", "value"), [("rounded_ratio", 1.5), ("rounded_to_s", 0.0)])
+def test_a_rounding_that_cannot_be_is_named(name, value):
+    with pytest.raises(FogscaleError, match=name):
+        ReplaySettings(**{name: value})

@@ -9,7 +9,6 @@ report.html                the same to look at
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections import Counter
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from fogscale.documents import read_json
 from fogscale.errors import FogscaleError
 from workloads.excerpts import Excerpt
 from workloads.profile import RateProfile
@@ -206,8 +206,8 @@ def _write(
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        manifest: dict[str, Any] = read_json(folder / MANIFEST)
+    except (OSError, FogscaleError) as error:
         raise FogscaleError(
             f"{folder / MANIFEST} cannot be read ({error}): import the trace again"
         ) from error

@@ -29,6 +29,7 @@ class Job(Settings):
     bound_by: str
     one_to_one: bool  # whether every record of the input is one of the output
     scaled: list[str]
+    service: str | None = None  # of the testbed, which its argument `service` leads to
     operators: list[Operator]  # upstream first
     settings: dict[str, str | int] = Field(default_factory=dict)  # the job's own, with their usual values
 

@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from fogscale.console import Json, err, if_interrupted, out, print_json, progress_bar
+from fogscale.documents import read_json
 from fogscale.errors import FogscaleError, Interrupted
+from fogscale.files import read_document, write_whole
 
 if TYPE_CHECKING:
     from workloads.producer.audit import Verdict
@@ -149,7 +151,7 @@ def settings_of(given: Sequence[str]) -> dict[str, str]:
 def _lines_of(path: str) -> list[tuple[str, str]]:
     """Each with its place, to be named instead of what may be a password."""
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = read_document(Path(path)).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise FogscaleError(f"--config @{path}: cannot read it ({error})") from error
     return [
@@ -259,8 +261,7 @@ def _print(report: Report, as_json: bool) -> None:
 
 def _write(report: Report, file: Path | None) -> None:
     if file is not None:
-        with _written(file) as stream:
-            stream.write(json.dumps(report.as_dict()))
+        write_whole(file, json.dumps(report.as_dict()), "name a file you can write")
 
 
 def _check_writable(file: Path | None) -> None:
@@ -268,19 +269,12 @@ def _check_writable(file: Path | None) -> None:
     if file is None:
         return
     is_new = not file.exists()
-    with _written(file, "a"):
-        pass
-    if is_new:
-        file.unlink()
-
-
-@contextmanager
-def _written(file: Path, mode: str = "w") -> Iterator[TextIO]:
     try:
-        with file.open(mode, encoding="utf-8") as stream:
-            yield cast("TextIO", stream)
+        file.open("a").close()
     except OSError as error:
         raise FogscaleError(f"cannot write {file}: {error.strerror}; name a file you can write") from error
+    if is_new:
+        file.unlink()
 
 
 def _where_it_stopped(report: Report) -> str:
@@ -307,7 +301,7 @@ class _Told(NamedTuple):
 
 def _told(file: Path, topic: str) -> _Told:
     try:
-        report = json.loads(file.read_text(encoding="utf-8"))
+        report = read_json(file)
         told = {
             each["topic"]: _Told(
                 str(report["run"]),
@@ -316,7 +310,7 @@ def _told(file: Path, topic: str) -> _Told:
             )
             for each in report["topics"]
         }
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, FogscaleError, ValueError, KeyError, TypeError) as error:
         raise FogscaleError(f"{file} is no report of fogscale produce: name the file it wrote") from error
     if topic not in told:
         raise FogscaleError(f"{file} is about {', '.join(told)}, not about '{topic}': name its topic")

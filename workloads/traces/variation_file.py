@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fogscale.errors import FogscaleError
+from fogscale.files import read_document
 from workloads.traces.formula import PositiveRate, levels_profile
 from workloads.workload import Workload, register
 
@@ -35,7 +36,7 @@ def variation_file(path: Path, rate_per_thread_per_s: PositiveRate = 1.0) -> Wor
 def read_variation_file(path: Path) -> list[tuple[int, int]]:
     """Seconds and threads of each line; blank lines are passed over."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_document(path).removeprefix("\ufeff").splitlines()
     except OSError as error:
         raise FogscaleError(
             f"{path}: {error.strerror or error}: give the path of a file you can read"

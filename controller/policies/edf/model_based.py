@@ -17,6 +17,7 @@ class ModelBased(Learner):
         super().__init__(operator, states, rules, bound_ms)
         self.unknown_cost = np.zeros(states.shape)  # ĉ_u(s)
         self.seen = np.zeros((states.levels + 1, states.levels + 1))  # n_jj'
+        self.moves: Floats = np.eye(states.levels + 1)  # P̂; from a level that was never left, the rate stays
 
     def _choose(self, row: int, level: int) -> int:
         return int(greedy(self.values[row : row + 1, level : level + 1])[0, 0])
@@ -24,10 +25,14 @@ class ModelBased(Learner):
     def _update(self, taken: Taken, row: int, level: int, unknown_cost: float) -> None:
         """Algorithm 2."""
         self.seen[taken.level, level] += 1
+        self._count_moves(taken.level)
         self._estimate(row, level, unknown_cost)
-        self.values = backed_up(
-            self.values, self._known, self.unknown_cost, self.moves(), self._rules.discount
-        )
+        self.values = backed_up(self.values, self._known, self.unknown_cost, self.moves, self._rules.discount)
+
+    def _count_moves(self, level: int) -> None:
+        left = self.seen[level].sum()
+        if left > 0:
+            self.moves[level] = self.seen[level] / left
 
     def _estimate(self, row: int, level: int, paid: float) -> None:
         """Eq. 5, and what follows from it for other states: fewer replicas or a higher rate cost no less,
@@ -39,12 +44,6 @@ class ModelBased(Learner):
         np.maximum(worse, estimate, out=worse)
         np.minimum(better, estimate, out=better)
 
-    def moves(self) -> Floats:
-        """P̂: how often the rate went from one level to another; from a level never left, it stays."""
-        left = self.seen.sum(axis=1, keepdims=True)
-        moves: Floats = np.where(left > 0, self.seen / np.maximum(left, 1), np.eye(len(self.seen)))
-        return moves
-
     def learned(self) -> dict[str, Any]:
         tables = {"unknown_cost": self.unknown_cost.tolist(), "seen": self.seen.tolist()}
         return super().learned() | tables
@@ -53,3 +52,5 @@ class ModelBased(Learner):
         super().learn_from(learned)
         self.unknown_cost = self.table(learned, "unknown_cost", self.unknown_cost.shape)
         self.seen = self.table(learned, "seen", self.seen.shape)
+        for level in range(len(self.seen)):
+            self._count_moves(level)

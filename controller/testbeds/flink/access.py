@@ -31,9 +31,18 @@ class Access:
     kafka: Broker = field(repr=False)
     bucket: Bucket = field(repr=False)
 
+    def service(self, name: str) -> str:
+        """Where a service of the testbed listens, as host:port."""
+        return _address(self.manifest, name)
+
     @property
     def fog_nodes(self) -> tuple[str, ...]:
         return tuple(node.name for node in self.manifest.nodes if node.group == "fog")
+
+    @property
+    def services_nodes(self) -> tuple[str, ...]:
+        """Whose TaskManager is always there."""
+        return tuple(node.name for node in self.manifest.nodes if node.group == "services")
 
 
 def access_to(testbed: str) -> Access:

@@ -31,11 +31,14 @@ class Audit:
         return {**asdict(self), "clean": self.clean}
 
 
-def audited(access: Mapping[str, Any], topic: str, run: str, sent: range, drained: bool) -> Audit:
-    """By reading the whole topic anew: independent of what was counted while the run went on. Order is not
-    judged: a job whose instances share the records cannot keep it."""
+def audited(
+    access: Mapping[str, Any], topic: str, run: str, start: Mapping[int, int], sent: range, drained: bool
+) -> Audit:
+    """By reading the topic anew, from where it ended when the run began: independent of what was counted
+    meanwhile. Order is not judged: a job whose instances share the records cannot keep it."""
     config = {name: str(value) for name, value in access.items()}
-    log = read(access["bootstrap.servers"], topic, config=config).runs.get(run, Log())
+    found = read(access["bootstrap.servers"], topic, config=config, only=run, start=start)
+    log = found.runs.get(run, Log())
     verdict = judge(run, log, sent)
     return Audit(
         run, len(sent), verdict.records, verdict.lost, verdict.duplicated, verdict.unexpected, drained

@@ -14,7 +14,9 @@ from fogscale.errors import FogscaleError
 from workloads.producer import header
 
 ANSWER_WITHIN_S = 5.0
-AT_ONCE = 5_000
+AT_ONCE = 1_000
+# Fetched ahead of whoever reads. The library's own limit of 64 MB a client would be most of the controller.
+AHEAD = {"queued.min.messages": 2_000, "queued.max.messages.kbytes": 2_048}
 FETCH_WITHIN_MS = 100
 _DUE = re.compile(rb'"dueMs":(\d+)')
 
@@ -99,6 +101,7 @@ class Output:
         self._consumer = Consumer(
             {
                 **access,
+                **AHEAD,
                 "group.id": "fogscale-output",
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed" if committed else "read_uncommitted",

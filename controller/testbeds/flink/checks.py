@@ -49,6 +49,13 @@ def check_nodes(topology: Topology, manifest: Manifest) -> None:
         if name not in known:
             hint = f"build it with more fog nodes (it has {manifest.fog_nodes}), or take the node out"
             raise FogscaleError(f"topology.nodes: the testbed has no node '{name}': {hint}")
+    slots = manifest.services.get("flink", {}).get("slots", 1)
+    for node in topology.nodes:
+        if node.name.startswith("fog") and node.slots > slots:
+            raise FogscaleError(
+                f"topology.nodes: {node.name} has {slots} slots there, not {node.slots}: correct it, or build"
+                f" the testbed with as many (-e fog_slots={node.slots})"
+            )
     rtt = manifest.rtt_ms
     for position, one in enumerate(names):
         for other in names[position + 1 :]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -175,6 +176,17 @@ class Service:
             raise UnreachableError(
                 f"{self.name} at {self.url} answered {request} without JSON: check its address"
             ) from None
+
+
+@contextmanager
+def shaped(answer: str, advice: str) -> Iterator[None]:
+    """Around what reads an answer: one of another shape is as good as none, whatever is wrong with it."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise UnreachableError(
+            f"{answer} is none that we know ({type(error).__name__}: {error!s:.80}): {advice}"
+        ) from None
 
 
 def _reason(answer: httpx.Response) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,9 @@ class Program:
     entry_class: str
     arguments: Callable[[Counts], list[str]]
     vertices: Mapping[str, str]  # operator → how Flink calls its task
+    instances: Callable[[Counts], Counts] = lambda counts: counts  # also of those that go along
+    nodes_class: str | None = None  # of the jar, by which a JobManager is told where jobs may run
+    always: Collection[str] = ()  # TaskManagers that it uses besides those of a plan
 
 
 @dataclass
@@ -67,10 +70,9 @@ class RunningJob:
         def is_taken() -> bool:
             if not self._is_missing(job):
                 return True  # an answer that we did not hear
-            if self._jar_id is None:
-                self._jar_id = self.flink.upload(self.program.jar)
+            jar_id = self._uploaded()
             try:
-                self.flink.run(self._jar_id, self.program.entry_class, arguments, self.savepoint, job=job)
+                self.flink.run(jar_id, self.program.entry_class, arguments, self.savepoint, job=job)
             except MissingError:  # a JobManager that began anew has lost the jar
                 self._jar_id = None
                 return False
@@ -85,6 +87,34 @@ class RunningJob:
             self.id = None
             self.noted(self)
             raise
+
+    def use(self, nodes: Collection[str]) -> None:
+        """From now on Flink gives slots of these TaskManagers alone: whatever else is up is not touched."""
+        self._tell_nodes(",".join(sorted({*nodes, *self.program.always})))
+
+    def release_nodes(self) -> None:
+        """Other jobs may run anywhere again."""
+        self._tell_nodes("all")
+
+    def _tell_nodes(self, names: str) -> None:
+        entry_class = self.program.nodes_class
+        if entry_class is None:
+            return
+
+        def is_told() -> bool:
+            try:
+                self.flink.plan(self._uploaded(), entry_class, ["--use", names])
+            except MissingError:  # a JobManager that began anew has lost the jar
+                self._jar_id = None
+                return False
+            return True
+
+        until(is_told, self.patience_s, "telling Flink where jobs may run")
+
+    def _uploaded(self) -> str:
+        if self._jar_id is None:
+            self._jar_id = self.flink.upload(self.program.jar)
+        return self._jar_id
 
     def stop(self) -> str:
         """With a savepoint; the job is gone then."""
@@ -165,20 +195,17 @@ class RunningJob:
         """The node of each instance; none while the job does not run as a whole."""
         if seen is None or not seen.all_run:
             return dict.fromkeys(self.program.vertices, ())
-        names = {vertex: name for name, vertex in self.program.vertices.items()}
-        return {
-            names[each.name]: (flink or self.flink).nodes_of(seen.id, each.id)
+        wanted = set(self.program.vertices.values())
+        nodes = {
+            each.name: (flink or self.flink).nodes_of(seen.id, each.id)
             for each in seen.vertices
-            if each.name in names
+            if each.name in wanted
         }
+        return {name: nodes.get(vertex, ()) for name, vertex in self.program.vertices.items()}
 
     def _vertex_ids(self) -> dict[str, str]:
-        names = {vertex: name for name, vertex in self.program.vertices.items()}
-        return {
-            names[each.name]: each.id
-            for each in self.flink.job(self._known_id()).vertices
-            if each.name in names
-        }
+        ids = {each.name: each.id for each in self.flink.job(self._known_id()).vertices}
+        return {name: ids[vertex] for name, vertex in self.program.vertices.items() if vertex in ids}
 
     def _known_id(self) -> str:
         if self.id is None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from controller.model import Topology
 from controller.testbeds import Assignment, Setup, register
-from controller.testbeds.flink.offers import OFFERS
+from controller.testbeds.flink.offers import ALWAYS, UNCHAINED
 from controller.testbeds.flink.settings import FlinkSettings
 from fog.folders import TESTBEDS
 from fogscale.errors import FogscaleError
@@ -17,8 +17,8 @@ class RealFlink:
     """A real Flink with Kafka and Prometheus, on emulated nodes of this machine or on Raspberry Pis."""
 
     settings = FlinkSettings
-    offers = OFFERS
-    may_offer: frozenset[str] = frozenset()
+    offers = ALWAYS
+    may_offer = UNCHAINED
 
     @property
     def experiments(self) -> dict[str, Path]:
@@ -36,10 +36,12 @@ class RealFlink:
 
     def prepare(self, wanted: Assignment, settings: FlinkSettings) -> Setup:
         from controller.testbeds.flink.checks import check_operators
+        from controller.testbeds.flink.layout import check_layout
         from controller.testbeds.flink.testbed import FlinkTestbed
         from workloads.jobs.catalog import find
 
         check_operators(wanted.topology, find(settings.job), settings.job)
+        check_layout(find(settings.job), settings)
         left_s = wanted.duration_s - settings.start_at_s / wanted.replay.speed
         if left_s <= 0:
             raise FogscaleError("testbed.start_at_s lies behind the end of the workload: make it smaller")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,8 +13,7 @@ from typing import Any
 
 import yaml
 
-from controller.testbeds.flink.http import Door, RefusedError, Service, UnreachableError
-from fog.services.pki import write_private
+from controller.testbeds.flink.http import Door, RefusedError, Service, UnreachableError, shaped
 from fog.services.tokens import claims, token_in
 from fogscale.errors import FogscaleError
 
@@ -42,7 +42,9 @@ class Cluster:
 
     def replicas(self, deployment: str) -> int:
         """As many as were asked for."""
-        return int(self._service.get(f"{self._apps}/{deployment}/scale")["spec"].get("replicas", 0))
+        seen = self._service.get(f"{self._apps}/{deployment}/scale")
+        with _as_kubernetes():
+            return int(seen["spec"].get("replicas", 0))
 
     def scale(self, deployment: str, replicas: int) -> None:
         body = {"spec": {"replicas": replicas}}
@@ -50,11 +52,14 @@ class Cluster:
         self._service.send("PATCH", path, body, headers=MERGE, again=True)
 
     def nodes(self) -> tuple[ClusterNode, ...]:
-        found = self._service.get("/api/v1/nodes")["items"]
-        return tuple(
-            ClusterNode(each["metadata"]["name"], _is_ready(each), dict(each["metadata"].get("labels", {})))
-            for each in found
-        )
+        seen = self._service.get("/api/v1/nodes")
+        with _as_kubernetes():
+            return tuple(
+                ClusterNode(
+                    str(each["metadata"]["name"]), _is_ready(each), dict(each["metadata"].get("labels", {}))
+                )
+                for each in seen["items"]
+            )
 
     def renew_token(self, account: str, seconds: int) -> str:
         """Another token of the account's own, which is used from now on."""
@@ -64,15 +69,18 @@ class Cluster:
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": seconds},
         }
-        token = str(self._service.send("POST", path, body, again=True)["status"]["token"])
+        seen = self._service.send("POST", path, body, again=True)
+        with _as_kubernetes():
+            token = str(seen["status"]["token"])
         self._service.use_token(token)
         return token
 
     # The lease: one controller at a time
 
     def lease(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._service.get(f"{self._leases}/{name}")
-        return found
+        seen = self._service.get(f"{self._leases}/{name}")
+        with _as_kubernetes():
+            return {**seen, "metadata": dict(seen["metadata"]), "spec": dict(seen.get("spec") or {})}
 
     def put_lease(self, name: str, lease: dict[str, Any]) -> dict[str, Any]:
         """RefusedError by the server if somebody else wrote it since it was read."""
@@ -92,8 +100,8 @@ class Lease:
 
     def take(self) -> None:
         found = self.cluster.lease(self.name)
-        holder = found.get("spec", {}).get("holderIdentity")
-        is_free = not holder or holder == self.holder or self.has_ended(holder)
+        holder = found["spec"].get("holderIdentity")
+        is_free = not holder or holder == self.holder or self.has_ended(str(holder))
         if not is_free and not _is_over(found["spec"]):
             raise FogscaleError(
                 f"another controller ({holder}) drives this testbed: stop it and wait {self.seconds} s"
@@ -122,12 +130,17 @@ class Lease:
             raise
 
 
+def _as_kubernetes() -> AbstractContextManager[None]:
+    return shaped("Kubernetes' answer", "check the kubeconfig's server")
+
+
 def _is_over(spec: dict[str, Any]) -> bool:
     renewed = spec.get("renewTime")
     if renewed is None:
         return True
-    age_s = (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds()
-    return age_s > float(spec.get("leaseDurationSeconds") or LEASE_S)
+    with _as_kubernetes():
+        age_s = (datetime.now(UTC) - datetime.fromisoformat(renewed)).total_seconds()
+        return age_s > float(spec.get("leaseDurationSeconds") or LEASE_S)
 
 
 def _is_ready(node: dict[str, Any]) -> bool:
@@ -175,6 +188,8 @@ def keep_token(cluster: Cluster, kubeconfig: Path, now_s: float) -> bool:
         token = cluster.renew_token(told.account, round(told.lasts_s))
     except (UnreachableError, RefusedError):
         return False  # the old one still holds: there is time to try again
+    from fog.services.pki import write_private  # with 10 MB of cryptography, for once in days
+
     values = json.loads(text)
     values["users"][0]["user"]["token"] = token
     write_private(kubeconfig, json.dumps(values, indent=4) + "\n")

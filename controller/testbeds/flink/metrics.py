@@ -15,6 +15,10 @@ from controller.testbeds.flink.prometheus import Prometheus, Series, named
 SCRAPE_S = 5.0
 MISSED_SCRAPES = 2.5  # a series that was not scraped for so long is gone
 MOST_OF_A_WHOLE = 1.5  # a share beyond it is no measurement
+# Nor is what no machine does: records per second of an instance, cores and bytes of a node, an offset in a
+# topic, a month on the way.
+MOST_PER_S, MOST_CORES, MOST_BYTES, MOST_RECORDS, MOST_MS = 1e8, 1e4, 2.0**50, 2.0**53, 3e9
+CLOCKS_APART_MS = 1000.0
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class Running:
     vertices: Mapping[str, str]  # operator → how Flink calls its task
     placement: Mapping[str, tuple[str, ...]]
     since_s: float  # by Prometheus' clock: since when these instances run
+    load_since_s: float = 0.0  # and since when records come in: what was offered before is none of this run
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class JobMonitor:
     """What is the same for every Flink. What enters the job, and what machines do, is up to subclasses."""
 
     task_label = "task_name"  # by which `Running.vertices` names the tasks
+    chained = False  # whether one task is the whole job, of whose operators Flink tells nothing then
 
     def __init__(
         self, prometheus: Prometheus, operators: Sequence[Operator], window_s: float, scrape_s: float
@@ -86,31 +92,33 @@ class JobMonitor:
         nodes = self._node_metrics(range_s)
         if not job:
             return Measured(nodes=nodes, operators={each.name: OperatorMetrics() for each in self._operators})
+        since_s = max(running.since_s, running.load_since_s)
         newest_s = max(each.last_s for each in job)
         job = tuple(each for each in job if each.last_s > newest_s - MISSED_SCRAPES * self._scrape_s)
-        instances = {
-            name: self._instances(job, vertex, running.since_s) for name, vertex in running.vertices.items()
-        }
+        instances = {name: self._instances(job, vertex, since_s) for name, vertex in running.vertices.items()}
         complete = all(
             len(instances[name]) == len(running.placement.get(name, ())) > 0 for name in running.vertices
         )
         if not complete:
             return Measured(nodes=nodes, operators={each.name: OperatorMetrics() for each in self._operators})
-        offered_per_s, lag_records = self._entering(job, instances, newest_s - range_s)
+        from_s = max(newest_s - self._window_s - 0.5, running.load_since_s)  # the window of all other rates
+        offered_per_s, lag_records = self._entering(job, instances, from_s)
         operators = self._operator_metrics(instances, nodes, offered_per_s)
+        if self.chained:
+            operators = {name: _in_a_chain(each) for name, each in operators.items()}
         return Measured(
             time_s=min(each.last_s for found in instances.values() for each in found),
             operators=operators,
             nodes=nodes,
             lag_records=lag_records,
-            response_time_ms=self._response_ms(job, running, range_s),
+            response_time_ms=None if self.chained else self._response_ms(job, running, range_s),
         )
 
     def _instances(self, job: Sequence[Series], vertex: str, since_s: float) -> list[_Instance]:
         """By subtask, of its newest attempt."""
         found: dict[tuple[str, str], dict[str, Series]] = defaultdict(dict)
         for each in job:
-            if each.labels.get(self.task_label) == vertex and "subtask_index" in each.labels:
+            if each.labels.get(self.task_label) == vertex and each.labels.get("subtask_index", "").isdigit():
                 key = (each.labels["subtask_index"], each.labels.get("task_attempt_id", ""))
                 found[key][each.name] = each
         newest: dict[str, dict[str, Series]] = {}
@@ -129,15 +137,18 @@ class JobMonitor:
         def rate(name: str) -> float | None:
             return series[name].rate_per_s(from_s, least_s) if name in series else None
 
+        def records(name: str) -> float | None:
+            return _below(rate(name), MOST_PER_S)
+
         def ratio(name: str) -> float | None:
-            return _ratio(rate(name), 1000)  # milliseconds per second
+            return share(rate(name), 1000)  # milliseconds per second
 
         first = series[queries.RECORDS_IN]
         return _Instance(
             index,
             self._node_of(first.labels),
-            rate(queries.RECORDS_IN),
-            rate(queries.RECORDS_OUT),
+            records(queries.RECORDS_IN),
+            records(queries.RECORDS_OUT),
             ratio(queries.BACK_PRESSURED_MS),
             ratio(queries.IDLE_MS),
             first.last,
@@ -173,10 +184,13 @@ class JobMonitor:
 
     def _response_ms(self, job: Sequence[Series], running: Running, range_s: float) -> float | None:
         """The age of records when the source passes them on, and how long marks take from there."""
-        delays = [each.last for each in named(job, queries.SOURCE_DELAY_MS) if isfinite(each.last)]
+        delays = [_duration_ms(each.last) for each in named(job, queries.SOURCE_DELAY_MS)]
         latency = self._prometheus.samples(queries.latency_samples(running.job_id, range_s))
-        marks = [each.last for each in latency if isfinite(each.last)]
-        return max(delays) + max(marks) if delays and marks else None
+        marks = [_duration_ms(each.last) for each in latency]
+        known = [each for each in delays if each is not None], [each for each in marks if each is not None]
+        if not all(known) or len(known[0]) < len(delays) or len(known[1]) < len(marks):
+            return None
+        return max(known[0]) + max(known[1])
 
 
 class Monitor(JobMonitor):
@@ -189,8 +203,10 @@ class Monitor(JobMonitor):
         topic: str,
         window_s: float,
         base: Mapping[int, int] | None = None,  # offsets before which nothing concerns this job
+        chained: bool = False,
     ) -> None:
         super().__init__(prometheus, operators, window_s, SCRAPE_S)
+        self.chained = chained
         self._base = {str(partition): offset for partition, offset in (base or {}).items()}
         self._topic = topic
 
@@ -205,16 +221,18 @@ class Monitor(JobMonitor):
 
     def _node_metrics(self, range_s: float) -> dict[str, NodeMetrics]:
         series = self._prometheus.samples(queries.node_samples(range_s))
+        series = tuple(each for each in series if each.labels.get("node"))
         cpus = {each.labels["node"]: each.last for each in named(series, queries.CGROUP_CPUS)}
         limits = {each.labels["node"]: each.last for each in named(series, queries.CGROUP_MEMORY_LIMIT)}
         cpu = {
-            node: _ratio(self._rate(each), cpus.get(node))
+            node: share(self._rate(each), _below(cpus.get(node), MOST_CORES))
             for each in named(series, queries.CGROUP_CPU_S)
             if (node := each.labels["node"])
         }
         memory = {
-            each.labels["node"]: _ratio(each.last, limits.get(each.labels["node"]))
+            node: share(each.last, _below(limits.get(node), MOST_BYTES))
             for each in named(series, queries.CGROUP_MEMORY)
+            if (node := each.labels["node"])
         }
         if not cpu:
             cpu, memory = self._kernel_metrics(series, range_s)
@@ -226,15 +244,26 @@ class Monitor(JobMonitor):
         """Of nodes whose kernel is their own."""
         idle: dict[str, list[float | None]] = defaultdict(list)
         for each in self._prometheus.samples(queries.kernel_cpu_samples(range_s)):
-            idle[each.labels["node"]].append(self._rate(each))
+            idle[each.labels.get("node", "")].append(_below(self._rate(each), MOST_OF_A_WHOLE))
         whole = {each.labels["node"]: each.last for each in named(series, queries.KERNEL_MEMORY)}
         free = {each.labels["node"]: each.last for each in named(series, queries.KERNEL_MEMORY_FREE)}
         cpu = {
             node: None if (total := _sum(cores)) is None else min(1.0, max(0.0, 1 - total / len(cores)))
             for node, cores in idle.items()
         }
-        memory = {node: _ratio(whole[node] - free[node], whole[node]) for node in free if node in whole}
+        memory = {
+            node: share(whole[node] - free[node], _below(whole[node], MOST_BYTES))
+            for node in free
+            if node in whole
+        }
         return cpu, memory
+
+
+def _in_a_chain(seen: OperatorMetrics) -> OperatorMetrics:
+    """What holds for an operator although Flink sees but the task that it is a part of."""
+    return OperatorMetrics(
+        offered_rate_per_s=seen.offered_rate_per_s, cpu_ratio=seen.cpu_ratio, memory_ratio=seen.memory_ratio
+    )
 
 
 def _begun_s(series: Mapping[str, Series]) -> float:
@@ -292,9 +321,9 @@ def _lag(
 ) -> float | None:
     """What Kafka has beyond what the sources passed on, and what is on its way to the last operators. None
     until every partition that holds records has an offset."""
-    ends = {each.labels["partition"]: each.last for each in topic}
-    at = {each.labels.get("partition"): each.last for each in offsets}
-    if not ends or not all(isfinite(value) for value in (*ends.values(), *at.values())):
+    ends = {each.labels.get("partition", ""): each.last for each in topic}
+    at = {each.labels.get("partition", ""): each.last for each in offsets}
+    if not ends or any(_below(abs(value), MOST_RECORDS) is None for value in (*ends.values(), *at.values())):
         return None
     used = {part: end for part, end in ends.items() if end > base.get(part, 0)}
     if any(at.get(part, -1) < 0 for part in used):
@@ -311,7 +340,17 @@ def _lag(
 
 
 def _total_rate(series: Sequence[Series], since_s: float, least_s: float) -> float | None:
-    return _sum([each.rate_per_s(since_s, least_s) for each in series]) if series else None
+    return _sum([_below(each.rate_per_s(since_s, least_s), MOST_PER_S) for each in series])
+
+
+def _below(value: float | None, most: float) -> float | None:
+    """What cannot be is not measured."""
+    return value if value is not None and isfinite(value) and value <= most else None
+
+
+def _duration_ms(value: float) -> float | None:
+    """None where clocks say that it was over before it began, by more than they may be apart."""
+    return None if _below(value, MOST_MS) is None or value < -CLOCKS_APART_MS else max(0.0, value)
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
@@ -324,10 +363,10 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return None if total is None else total / len(values)
 
 
-def _ratio(value: float | None, whole: float | None) -> float | None:
+def share(value: float | None, whole: float | None) -> float | None:
     """A share of a whole. What cannot be is not measured: two scrapes a moment apart may show a little more
     than all of it, nothing shows twice as much."""
     if value is None or whole is None or not isfinite(value) or not isfinite(whole) or whole <= 0:
         return None
-    share = value / whole
-    return min(1.0, share) if 0 <= share <= MOST_OF_A_WHOLE else None
+    found = value / whole
+    return min(1.0, found) if 0 <= found <= MOST_OF_A_WHOLE else None

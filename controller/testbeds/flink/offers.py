@@ -1,23 +1,33 @@
-"""What a real Flink offers to policies. Not: operators pinned to nodes, hot standby, instant rescaling."""
+"""What a real Flink offers to policies. Not: pinned operators, hot standby, instant rescaling."""
 
 from __future__ import annotations
 
-from controller.model import Capability
+from controller.model import Capabilities, Capability
+from controller.testbeds.flink.settings import FlinkSettings
 
-OFFERS = frozenset(
+ALWAYS: Capabilities = frozenset(
     {
         Capability.CPU,
         Capability.MEMORY,
-        Capability.BACK_PRESSURE,
-        Capability.BUSY,
-        Capability.TRUE_RATE,
-        Capability.ARRIVAL_RATE,
         Capability.OFFERED_RATE,
         Capability.LAG,
-        Capability.RESPONSE_TIME,
-        Capability.INSTANCE_METRICS,
         Capability.RTT,
         Capability.OPERATOR_PARALLELISM,
         Capability.NODE_CHOICE,
     }
 )
+# What Flink tells of each task: one that is a whole chain says nothing of its operators.
+UNCHAINED: Capabilities = frozenset(
+    {
+        Capability.BACK_PRESSURE,
+        Capability.BUSY,
+        Capability.TRUE_RATE,
+        Capability.ARRIVAL_RATE,
+        Capability.RESPONSE_TIME,
+        Capability.INSTANCE_METRICS,
+    }
+)
+
+
+def offers_with(settings: FlinkSettings) -> Capabilities:
+    return ALWAYS if settings.chained else ALWAYS | UNCHAINED

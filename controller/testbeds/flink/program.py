@@ -7,6 +7,7 @@ from pathlib import Path
 
 from controller.testbeds.flink.access import Access
 from controller.testbeds.flink.job import Counts, Program
+from controller.testbeds.flink.layout import instances_of, vertices_of
 from controller.testbeds.flink.settings import FlinkSettings
 from fog.artifacts.store import store
 from fog.folders import cache_folder, checkout
@@ -16,6 +17,8 @@ from workloads.jobs.catalog import catalog, find, program_arguments
 INPUT, OUTPUT = "input", "output"
 # Where the role flink puts the password into the JobManager's pod: Flink's REST API tells a job's arguments.
 PASSWORD_FILE = "/opt/flink/conf/kafka-password"
+
+NODES_CLASS = "fogscale.jobs.Nodes"
 
 
 def group_of(run: str) -> str:
@@ -36,6 +39,9 @@ def program_for(access: Access, settings: FlinkSettings, run: str) -> Program:
         "kafka-password-file": PASSWORD_FILE,
         **tls_of(access.kafka),
         **job.settings,
+        "layout": settings.layout,
+        "chained": settings.chained,
+        **({} if job.service is None else {"service": access.service(job.service)}),
         **settings.job_settings,
     }
 
@@ -43,8 +49,15 @@ def program_for(access: Access, settings: FlinkSettings, run: str) -> Program:
         instances = ",".join(f"{name}={count}" for name, count in counts.items())
         return program_arguments({**fixed, "parallelism": instances})
 
-    vertices = {operator.name: operator.vertex for operator in job.operators}
-    return Program(_jar(), job.entry_class, arguments, vertices)
+    return Program(
+        _jar(),
+        job.entry_class,
+        arguments,
+        vertices_of(job, settings),
+        lambda counts: instances_of(job, settings.layout, counts),
+        NODES_CLASS,
+        access.services_nodes if settings.layout == "split" else (),
+    )
 
 
 def tls_of(kafka: Broker) -> dict[str, str]:

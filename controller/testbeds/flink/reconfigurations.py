@@ -104,7 +104,8 @@ class Reconfigurations:
                 outcome, self.requested = tried, dict(before)
         if plan is not None:
             word: Literal["done", "failed"] = "done" if outcome.done else "failed"
-            self._settle(Receipt(plan, word, asked_s, now_s, message=outcome.message))
+            # The run's clock stood still meanwhile: a downtime by it would be none of the job.
+            self._settle(Receipt(plan, word, asked_s, now_s, None, outcome.message))
 
     def finish(self) -> None:
         """Waits for the one in progress."""

@@ -36,9 +36,10 @@ class Rescaler:
         """Starts the job, from its savepoint if it has one."""
         self.fleet.change(self._nodes(placement))
         self.fleet.wait_for(self._nodes(placement))
+        self.job.use(self._nodes(placement))
         self.job.start(self._counts(placement))
         if self.style == "elastic":
-            self.job.require(most)
+            self.job.require(self.job.program.instances(most))
         self.job.wait_until_it_runs(self._counts(placement))
 
     def rescale(self, before: Placement, wanted: Placement) -> Outcome:
@@ -64,6 +65,7 @@ class Rescaler:
             if self.job.id is None:
                 self.fleet.change(nodes)
                 self.fleet.wait_for(nodes)
+                self.job.use(nodes)
                 self.job.start(counts)
             else:
                 STYLES[self.style](self.job, self.fleet, nodes, counts)
@@ -75,5 +77,5 @@ class Rescaler:
     def _nodes(self, placement: Placement) -> frozenset[str]:
         return frozenset(node for name in self.scaled for node in placement[name])
 
-    def _counts(self, placement: Placement) -> dict[str, int]:
-        return {name: len(placement[name]) for name in self.scaled}
+    def _counts(self, placement: Placement) -> Counts:
+        return self.job.program.instances({name: len(placement[name]) for name in self.scaled})

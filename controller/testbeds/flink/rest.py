@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,8 @@ from controller.testbeds.flink.http import (
     ANSWER_WITHIN_S,
     Door,
     MissingError,
-    RefusedError,
     Service,
-    UnreachableError,
+    shaped,
 )
 
 RUNNING = "RUNNING"
@@ -96,31 +96,37 @@ class Flink:
         self._service.close()
 
     def taskmanagers(self) -> tuple[TaskManager, ...]:
-        found = self._get("/taskmanagers", "taskmanagers")
-        return tuple(_taskmanager(each) for each in found)
+        seen = self._service.get("/taskmanagers")
+        with _as_flink("/taskmanagers"):
+            return tuple(_taskmanager(each) for each in seen["taskmanagers"])
 
     def jobs(self) -> tuple[JobSummary, ...]:
-        found = self._get("/jobs/overview", "jobs")
-        return tuple(
-            JobSummary(each["jid"], each["name"], each["state"], each["start-time"]) for each in found
-        )
+        seen = self._service.get("/jobs/overview")
+        with _as_flink("/jobs/overview"):
+            return tuple(
+                JobSummary(
+                    _word(each, "jid"), str(each["name"]), _word(each, "state"), int(each["start-time"])
+                )
+                for each in seen["jobs"]
+            )
 
     def job(self, job: str) -> Job:
         seen = self._service.get(f"/jobs/{job}")
-        try:
+        with _as_flink(f"/jobs/{job}"):
             upstream = {
                 node["id"]: tuple(edge["id"] for edge in node.get("inputs", ()))
                 for node in seen["plan"]["nodes"]
             }
             vertices = tuple(_vertex(each, upstream.get(each["id"], ())) for each in seen["vertices"])
-            return Job(seen["jid"], seen["name"], seen["state"], seen["start-time"], vertices)
-        except (KeyError, TypeError) as error:
-            raise _strange(f"/jobs/{job}", error) from None
+            name, start_ms = str(seen["name"]), int(seen["start-time"])
+            return Job(_word(seen, "jid"), name, _word(seen, "state"), start_ms, vertices)
 
     def nodes_of(self, job: str, vertex: str) -> tuple[str, ...]:
         """The TaskManager of each subtask that runs, in the order of their indexes."""
-        subtasks = self._get(f"/jobs/{job}/vertices/{vertex}", "subtasks")
-        return tuple(each["taskmanager-id"] for each in subtasks if each["status"] == RUNNING)
+        seen = self._service.get(f"/jobs/{job}/vertices/{vertex}")
+        with _as_flink(f"/jobs/{job}/vertices"):
+            subtasks = [each for each in seen["subtasks"] if each["status"] == RUNNING]
+            return tuple(_word(each, "taskmanager-id") for each in subtasks)
 
     # Jars and jobs
 
@@ -152,6 +158,11 @@ class Flink:
             body |= {"savepointPath": savepoint, "allowNonRestoredState": False}
         return str(self._service.send("POST", f"/jars/{jar_id}/run", body)["jobid"])
 
+    def plan(self, jar_id: str, entry_class: str, arguments: Sequence[str]) -> None:
+        """Lets the JobManager call a class of the jar for the plan of its job, which nobody needs."""
+        body = {"entryClass": entry_class, "programArgsList": list(arguments)}
+        self._service.send("POST", f"/jars/{jar_id}/plan", body, again=True)
+
     def cancel(self, job: str) -> None:
         self._service.send("PATCH", f"/jobs/{job}", params={"mode": "cancel"}, again=True)
 
@@ -165,47 +176,43 @@ class Flink:
 
     def savepoint(self, job: str, trigger: str) -> Savepoint:
         seen = self._service.get(f"/jobs/{job}/savepoints/{trigger}")
-        try:
+        with _as_flink(f"/jobs/{job}/savepoints"):
             if seen["status"]["id"] != "COMPLETED":
                 return Savepoint(done=False)
             operation = seen["operation"]
-            cause = operation.get("failure-cause", {})
-        except (KeyError, TypeError) as error:
-            raise _strange(f"/jobs/{job}/savepoints", error) from None
-        if location := operation.get("location"):
-            return Savepoint(done=True, location=str(location))
-        words = str(cause.get("stack-trace") or cause.get("class") or "no reason given")
-        return Savepoint(done=True, failure=" ".join(words.split("\n")[0].split()))
+            if operation.get("location"):
+                return Savepoint(done=True, location=_word(operation, "location"))
+            cause = operation["failure-cause"]
+            words = str(cause.get("stack-trace") or cause.get("class") or "no reason given")
+            return Savepoint(done=True, failure=" ".join(words.split("\n")[0].split()))
 
     def failed_checkpoints(self, job: str) -> int:
         """Since the job was started."""
         seen = self._service.get(f"/jobs/{job}/checkpoints")
-        try:
+        with _as_flink(f"/jobs/{job}/checkpoints"):
             return int(seen["counts"]["failed"])
-        except (KeyError, TypeError) as error:
-            raise _strange(f"/jobs/{job}/checkpoints", error) from None
 
     def last_state(self, job: str) -> str | None:
         """Where the newest savepoint or complete checkpoint of a job lies, also after its end."""
         try:
-            latest = self._service.get(f"/jobs/{job}/checkpoints").get("latest") or {}
+            seen = self._service.get(f"/jobs/{job}/checkpoints")
         except MissingError:
             return None
-        made = [each for kind in ("savepoint", "completed") if (each := latest.get(kind))]
-        newest: dict[str, Any] = max(made, key=lambda each: int(each["trigger_timestamp"]), default={})
-        return newest.get("external_path")
+        with _as_flink(f"/jobs/{job}/checkpoints"):
+            latest = seen.get("latest") or {}
+            made = [each for kind in ("savepoint", "completed") if (each := latest.get(kind))]
+            newest: dict[str, Any] = max(made, key=lambda each: int(each["trigger_timestamp"]), default={})
+            return _word(newest, "external_path") if newest else None
 
     # Requirements of the adaptive scheduler
 
     def requirements(self, job: str) -> dict[str, Bounds]:
         seen = self._service.get(f"/jobs/{job}/resource-requirements")
-        try:
+        with _as_flink(f"/jobs/{job}/resource-requirements"):
             return {
-                vertex: Bounds(each["parallelism"]["lowerBound"], each["parallelism"]["upperBound"])
+                vertex: Bounds(int(each["parallelism"]["lowerBound"]), int(each["parallelism"]["upperBound"]))
                 for vertex, each in seen.items()
             }
-        except (KeyError, TypeError, AttributeError) as error:
-            raise _strange(f"/jobs/{job}/resource-requirements", error) from None
 
     def require(self, job: str, bounds: Mapping[str, Bounds]) -> None:
         body = {
@@ -214,21 +221,13 @@ class Flink:
         }
         self._service.send("PUT", f"/jobs/{job}/resource-requirements", body, again=True)
 
-    def _get(self, path: str, key: str) -> list[dict[str, Any]]:
-        seen = self._service.get(path)
-        try:
-            found: list[dict[str, Any]] = seen[key]
-            return found
-        except (KeyError, TypeError) as error:
-            raise _strange(path, error) from None
-
 
 def _taskmanager(seen: Mapping[str, Any]) -> TaskManager:
     machine = seen.get("hardware", {})
     return TaskManager(
-        seen["id"],
-        seen["slotsNumber"],
-        seen["freeSlots"],
+        _word(seen, "id"),
+        int(seen["slotsNumber"]),
+        int(seen["freeSlots"]),
         float(machine.get("cpuCores") or 1),
         float(machine.get("physicalMemory") or 0) / 1e6,
     )
@@ -236,22 +235,22 @@ def _taskmanager(seen: Mapping[str, Any]) -> TaskManager:
 
 def _vertex(seen: Mapping[str, Any], upstream: tuple[str, ...]) -> Vertex:
     return Vertex(
-        id=seen["id"],
-        name=seen["name"],
-        parallelism=seen["parallelism"],
-        max_parallelism=seen["maxParallelism"],
-        running=seen["tasks"].get(RUNNING, 0),
+        id=_word(seen, "id"),
+        name=_word(seen, "name"),
+        parallelism=int(seen["parallelism"]),
+        max_parallelism=int(seen["maxParallelism"]),
+        running=int(seen["tasks"].get(RUNNING, 0)),
         upstream=upstream,
     )
 
 
-def _strange(path: str, error: Exception) -> UnreachableError:
-    return UnreachableError(f"Flink answered {path} without {error}: is this Flink 2.3 or newer?")
+def _word(seen: Mapping[str, Any], key: str) -> str:
+    """A text that is there: an id, a state, a place."""
+    value = seen[key]
+    if not isinstance(value, str) or not value:
+        raise TypeError(f"{key} is {value!r}")
+    return value
 
 
-def job_named(flink: Flink, name: str) -> JobSummary | None:
-    """The one that has not ended."""
-    found = [job for job in flink.jobs() if job.name == name and job.state not in ENDED]
-    if len(found) > 1:
-        raise RefusedError(f"{len(found)} jobs are named '{name}': cancel all but one, or name its id")
-    return found[0] if found else None
+def _as_flink(path: str) -> AbstractContextManager[None]:
+    return shaped(f"Flink's answer to {path}", "is this Flink 2.3 or newer?")

@@ -9,6 +9,7 @@ from pydantic import Field
 from controller.testbeds import TestbedSettings
 from fogscale.settings import PositiveSeconds, Seconds
 
+Layout = Literal["split", "fog"]
 Style = Literal["restart", "in_place", "elastic"]
 
 
@@ -17,6 +18,10 @@ class FlinkSettings(TestbedSettings):
     name: Literal["local", "pi"] = "local"  # whose inventory built it
     job: str = "taxi"  # of workloads/jobs/catalog.yml
     job_settings: dict[str, str | int | bool] = Field(default_factory=dict)  # the job's own, e.g. cost-us
+    # Where its operators run. split: those that follow the load in the fog, the others on the services node;
+    # fog: one instance of every operator in each slot of the fog.
+    layout: Layout = "split"
+    chained: bool = False  # operators that can share a thread do: then nobody sees back pressure
     style: Style = "restart"  # how the job comes to another set of nodes
     # What 1, 2, … replicas can do per scaled operator, as measured: demand follows from it.
     capacity_per_s: dict[str, tuple[Annotated[float, Field(gt=0)], ...]] = Field(default_factory=dict)

@@ -23,10 +23,11 @@ from controller.testbeds.flink.footprint import Footprint
 from controller.testbeds.flink.http import MissingError, UnreachableError
 from controller.testbeds.flink.incidents import Incidents
 from controller.testbeds.flink.job import RunningJob
+from controller.testbeds.flink.layout import as_asked, companions_of
 from controller.testbeds.flink.ledger import Ledger
 from controller.testbeds.flink.metrics import Measured, Monitor, Running
 from controller.testbeds.flink.notebook import Notebook, Notes
-from controller.testbeds.flink.offers import OFFERS
+from controller.testbeds.flink.offers import offers_with
 from controller.testbeds.flink.producing import Load, Producer, sent
 from controller.testbeds.flink.program import INPUT, OUTPUT, group_of, program_for
 from controller.testbeds.flink.reconfigurations import Reconfigurations, unsettled
@@ -35,6 +36,7 @@ from controller.testbeds.flink.rest import ENDED
 from controller.testbeds.flink.settings import FlinkSettings
 from controller.testbeds.flink.status import status_line
 from controller.testbeds.flink.watch import State, Watch
+from fog.checks.inotify import check_spare_instances
 from fog.services.broker import FLINK, PRODUCER
 from fogscale.errors import FogscaleError
 from workloads.jobs import catalog
@@ -42,6 +44,7 @@ from workloads.jobs import catalog
 NAP_S = 0.2
 LAST_SAMPLE_WITHIN_S = 15.0  # it asks the broker and Flink
 CATCH_UP_WITHIN_S = 60.0
+FLOWS_WITHIN_S = 60.0  # a producer that sent nothing for so long has a load that begins with nothing
 
 
 class FlinkTestbed:
@@ -52,9 +55,10 @@ class FlinkTestbed:
 
     def __init__(self, wanted: Assignment, settings: FlinkSettings) -> None:
         self._wanted, self._settings, self._topology = wanted, settings, wanted.topology
-        self._scaled = catalog.find(settings.job).scaled
+        self._job = catalog.find(settings.job)
+        self._scaled = self._job.scaled
         self._stack = ExitStack()
-        self._zero_s = time.time()
+        self._zero_s = self._begun_s = time.time()  # of the run; of this part of it
         self._has_begun = False
         self._running = dict.fromkeys(wanted.start, 0)
         self._sent_at_s: float | None = None  # when the load had ended
@@ -69,7 +73,7 @@ class FlinkTestbed:
 
     @property
     def offers(self) -> Capabilities:
-        return OFFERS
+        return offers_with(self._settings)
 
     @property
     def drained(self) -> bool:
@@ -114,9 +118,10 @@ class FlinkTestbed:
 
     def observe(self) -> Observation:
         self._begin()
-        placement, seen = self._placement(), Measured()
+        found, seen = self._found(), Measured()
+        placement = as_asked(self._changes.requested, found, companions_of(self._job, self._settings.layout))
         if not self._changes.is_busy and self._rescaler.job.id is not None:
-            seen = self._measured(placement)
+            seen = self._measured(found)
         return Observation(
             time_s=self._now_s(),
             topology=self._topology,
@@ -193,6 +198,8 @@ class FlinkTestbed:
     def _connect(self, stack: ExitStack) -> None:
         self._connection = connection = stack.enter_context(connected(self._settings.name))
         access = connection.access
+        if access.manifest.emulated:
+            check_spare_instances()
         check_nodes(self._topology, access.manifest)
         self._ready = connection.ready_nodes()
         self._notebook = Notebook(access.folder)
@@ -226,7 +233,7 @@ class FlinkTestbed:
     def _digest(self) -> str:
         wanted = self._wanted
         parts = (self._settings.model_dump_json(), wanted.workload_name, dict(wanted.workload_parameters))
-        values = (*parts, wanted.replay, wanted.seed, dict(wanted.start))
+        values = (*parts, wanted.replay, wanted.seed, dict(wanted.start), wanted.run)
         return blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
     def _load(self) -> Load:
@@ -240,7 +247,7 @@ class FlinkTestbed:
             seed=wanted.seed,
             run=self._run,
             topic=INPUT,
-            records=catalog.find(self._settings.job).records,
+            records=self._job.records,
             start_at_s=self._settings.start_at_s / replay.speed,
             span_s=None if self._settings.span_s is None else self._settings.span_s / replay.speed,
         )
@@ -288,14 +295,15 @@ class FlinkTestbed:
 
     def _start_watch(self, notes: Notes, reached_s: float) -> None:
         connection, access = self._connection, self._connection.access.kafka.access(PRODUCER)
-        self._zero_s = time.time() - reached_s
-        self._changes.running_since_s = time.time()
+        self._begun_s = self._changes.running_since_s = time.time()
+        self._zero_s = self._begun_s - reached_s
         self._monitor = Monitor(
             connection.prometheus,
             self._topology.operators,
             INPUT,
             self._settings.metric_window_s,
             notes.input,
+            self._settings.chained,
         )
         self._watch = Watch(
             input=self._input,
@@ -322,31 +330,34 @@ class FlinkTestbed:
     def _has_work(self) -> bool:
         return self._watch.offered > self._ledger.processed
 
-    def _placement(self) -> dict[str, tuple[str, ...]]:
-        """What runs; in the order in which it was asked for where it is the same set of nodes."""
+    def _found(self) -> dict[str, tuple[str, ...]]:
+        """The node of each instance that runs."""
         job, glance = self._rescaler.job, self._connection.glance
         try:
-            found = job.placement(job.look(glance), glance)
+            return job.placement(job.look(glance), glance)
         except (UnreachableError, MissingError):
-            found = dict.fromkeys(self._changes.requested, ())
-        return {
-            name: nodes if sorted(found.get(name, ())) == sorted(nodes) else found.get(name, ())
-            for name, nodes in self._changes.requested.items()
-        }
+            return dict.fromkeys(self._changes.requested, ())
 
     def _measured(self, placement: Mapping[str, tuple[str, ...]]) -> Measured:
-        job = self._rescaler.job
-        if job.id is None or not all(placement.values()):
+        job, flows_since_s = self._rescaler.job, self._flows_since_s()
+        if job.id is None or flows_since_s is None or not all(placement.values()):
             return Measured()
         try:
             found = self._monitor.measure(
-                Running(job.id, job.program.vertices, placement, self._changes.running_since_s)
+                Running(job.id, job.program.vertices, placement, self._changes.running_since_s, flows_since_s)
             )
         except UnreachableError as error:  # no metrics is an answer that policies know
             self._incidents.away("Prometheus", str(error))
             return Measured()
         self._incidents.back("Prometheus")
         return found
+
+    def _flows_since_s(self) -> float | None:
+        """Since when records come in, by the clock; None while a producer that was just started has sent
+        none: the job is idle then, but its load is not."""
+        found = self._watch.flows_since_s
+        is_silent_by_nature = time.time() - self._begun_s > FLOWS_WITHIN_S or self._producer.has_ended
+        return self._begun_s if found is None and is_silent_by_nature else found
 
     def _state(self) -> State:
         """What runs. Where Flink does not answer, the job may run on all the same: its output tells."""
@@ -415,8 +426,9 @@ class FlinkTestbed:
         if not is_drained and time.monotonic() - self._sent_at_s < self._settings.drain_limit_s:
             return
         self._watch.sample_now(LAST_SAMPLE_WITHIN_S)
-        access = self._connection.access.kafka.access(PRODUCER)
-        self._audit = audited(access, OUTPUT, self._run, numbers, is_drained)
+        access, notes = self._connection.access.kafka.access(PRODUCER), self._notebook.notes
+        start = {} if notes is None else notes.output
+        self._audit = audited(access, OUTPUT, self._run, start, numbers, is_drained)
 
     def _end(self) -> None:
         self._producer.stop()
@@ -429,5 +441,6 @@ class FlinkTestbed:
             self._notebook.change(ended=True, job_id=None, savepoint=None)
         elif job.id is not None:
             job.give_up() if job.is_lost else job.stop()
+        job.release_nodes()
         job.forget_jar()
         self._rescaler.fleet.change(())

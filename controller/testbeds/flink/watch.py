@@ -43,8 +43,10 @@ class Watch:
     chores: Callable[[], None] = lambda: None  # once per sample
     missed: Callable[[UnreachableError], None] = lambda _: None  # hears of a sample that could not be taken
     offered: int = 0
+    flows_since_s: float | None = None  # by the clock: since when records come in that were not there before
     failure: Exception | None = None
     latest: tuple[Sample, ...] = ()  # the last two
+    _offered_before: int | None = None  # when this watch began
     _samples: list[Sample] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _done: threading.Event = field(default_factory=threading.Event)
@@ -110,7 +112,12 @@ class Watch:
 
     def _sample(self) -> None:
         ends = self.input.ends()
-        self.offered = sum(end - self.base.get(part, 0) for part, end in ends.items())
+        offered = sum(end - self.base.get(part, 0) for part, end in ends.items())
+        if self._offered_before is None:
+            self._offered_before = offered
+        elif offered > self._offered_before and self.flows_since_s is None:
+            self.flows_since_s = time.time()
+        self.offered = offered
         state, responses = self.state(), self.ledger.responses()
         # Read after the offsets, a record may have left that was not there yet when they were asked for.
         processed = min(self.ledger.processed, self.offered)

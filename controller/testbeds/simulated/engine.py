@@ -40,7 +40,7 @@ class Counters(NamedTuple):
     entered: list[float]  # records that came in at each entry
     offered: list[float]  # records offered to each operator, before any back pressure
     processed: list[float]  # records each operator has processed
-    saturated_steps: list[float]  # per entry: steps that ended with a backlog
+    saturated_steps: list[float]  # per entry: steps that ended with more waiting than buffers hold
 
 
 class Stretch(NamedTuple):
@@ -195,6 +195,13 @@ class Engine:
             return Counters(0, entered.tolist(), offered, *nothing)
         raise ValueError(f"step {step} lies before the metrics' window")
 
+    def processed_at(self, operator: int, step: int) -> float:
+        """Records that one operator has processed by a step, as far back as counters reach."""
+        for stretch in reversed(self._stretches):
+            if stretch.start <= step:
+                return float(stretch.processed[operator, step - stretch.start])
+        return 0.0
+
     @property
     def backlog(self) -> Floats:
         """Records that wait at each operator now."""
@@ -267,7 +274,8 @@ class Engine:
         backlog = _from(self.backlog, flow.backlog)
         processed = _from(before.processed, flow.processed)
         processed.cumsum(axis=1, out=processed)
-        saturated = _from(before.saturated_steps, flow.backlog[self._entries] > _NOTHING)
+        unseen = max(_NOTHING, self.simulation.buffered_records)
+        saturated = _from(before.saturated_steps, flow.backlog[self._entries] > unseen)
         offered = self._offered_at(start, end)
         waits_s = self._waits_s(start, backlog)
         times, responses_ms = self._responses(start, processed, waits_s, offered)

@@ -50,7 +50,8 @@ class Simulated:
             testbed=testbed,
             duration_s=_duration_s(wanted, settings),
             capacity_per_s={
-                name: tuple(_ladder(site, topology, start, name)) for name in wanted.scaled_operators
+                name: tuple(_ladder(site, topology, wanted.nearest_start, name))
+                for name in wanted.scaled_operators
             },
             facts={
                 "kind_shares": {name: kind.share for name, kind in settings.kinds.items()},

@@ -5,9 +5,10 @@ Plain floats on purpose: a job has a handful of operators, for which arrays cost
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from math import exp, sqrt
+from statistics import fmean
 from typing import NamedTuple
 
 from numpy.random import Generator
@@ -46,6 +47,27 @@ class Wander:
 _NO_ERRORS: Mapping[str, float] = {}
 
 
+class WindowErrors:
+    """Errors of gauges that are means over a window, with a variance of 1. Every step has an error of its
+    own, and a reading the mean of those in its window: so two readings share what their windows share."""
+
+    def __init__(self, window_steps: int) -> None:
+        self._window_steps = window_steps
+        self._errors: dict[str, list[float]] = {}  # of the steps in the window, the newest last
+        self._step = 0
+
+    def of(self, gauges: Sequence[str], step: int, rng: Generator) -> list[float]:
+        """Of each gauge, for a window that ends with a step."""
+        known, fresh = self._errors, min(self._window_steps, step - self._step)
+        drawn = iter(rng.standard_normal(len(gauges) * self._window_steps).tolist())
+        self._errors, self._step = {}, step
+        for name in gauges:
+            new = list(islice(drawn, self._window_steps))
+            self._errors[name] = known[name][fresh:] + new[:fresh] if name in known else new
+        scale = 1.0 / sqrt(self._window_steps)
+        return [scale * sum(self._errors[name]) for name in gauges]
+
+
 def operator_metrics(
     engine: Engine,
     since: Counters,
@@ -53,17 +75,31 @@ def operator_metrics(
     noise: Noise,
     draws: Draws,
     wander: Wander,
+    shared: WindowErrors,
     serving: Instances,
+    gauged_cpu: Mapping[str, Sequence[float]] | None = None,
 ) -> dict[str, OperatorMetrics]:
-    """Averages between two instants, as Prometheus would report them."""
+    """Averages between two instants, as Prometheus would report them; the CPU of instances as their gauges
+    show it, where they have some."""
     truth = Truth.between(engine, since, now)
     operators, instances = len(truth.replicas), sum(truth.replicas)
     readers = Readers.of(noise, draws, meters=4 * operators + instances, gauges=operators + instances)
+    if noise.cpu_by_window:
+        gauges = _cpu_gauges(engine, truth, serving)
+        readers = readers._replace(cpu_error=iter(shared.of(gauges, engine.step, draws.readings)))
     slow_errors = wander.errors(engine.time_s, serving)
     return {
-        name: _operator(engine, i, truth, readers, serving[name], slow_errors)
+        name: _operator(
+            engine, i, truth, readers, serving[name], slow_errors, gauged_cpu[name] if gauged_cpu else None
+        )
         for i, name in enumerate(engine.dag.names)
     }
+
+
+def _cpu_gauges(engine: Engine, truth: Truth, serving: Instances) -> list[str]:
+    """In the order in which they are read: that of an operator, then those of its instances."""
+    asked = [name for i, name in enumerate(engine.dag.names) if truth.replicas[i]]
+    return [gauge for name in asked for gauge in (name, *(each.id for each in serving[name]))]
 
 
 class Truth(NamedTuple):
@@ -106,6 +142,7 @@ def _operator(
     readers: Readers,
     serving: tuple[Instance, ...],
     slow_errors: Mapping[str, float],
+    gauged_cpu: Sequence[float] | None,
 ) -> OperatorMetrics:
     off, throughput_per_s, backlog = readers.off, truth.throughput_per_s[i], truth.backlog[i]
     input_off, throughput_seen = next(off), throughput_per_s * next(off)
@@ -120,8 +157,19 @@ def _operator(
     placed, selectivity = engine.layout.replicas[i], engine.dag.selectivity[i]
     wait_s = 0.0 if placed.station is None else placed.station.wait_s(throughput_per_s)
     cpu = min(1.0, _share(throughput_per_s, placed.cpu_base_per_s) + truth.starting)
+    cpus: Iterable[float] = repeat(cpu)
+    if gauged_cpu is not None:
+        cpus = [min(1.0, each + truth.starting) for each in gauged_cpu]
     memory = engine.simulation.memory.get(engine.dag.names[i])
     memory_used = memory_ratio(memory, truth.busy[i], backlog / truth.replicas[i])
+    cpu_seen = readers.cpu(cpu, cpu_factor)
+    memory_seen = readers.memory(memory_used)
+    # Besides the backlog there are those that wait by chance (Little's law).
+    queue_seen = readers.queue(backlog + throughput_per_s * wait_s)
+    time_seen_ms = readers.time(_response_ms(placed, truth.waits_s[i] + wait_s))
+    instances = _instances(serving, i, truth, selectivity, cpus, memory_used, readers, slow_errors)
+    if gauged_cpu is not None:
+        cpu_seen = fmean(each.cpu_ratio or 0.0 for each in instances)
     return OperatorMetrics(
         arrival_rate_per_s=truth.arrival_per_s[i] * input_off,
         output_rate_per_s=throughput_seen * selectivity,
@@ -130,12 +178,11 @@ def _operator(
         true_rate_per_s=throughput_seen / busy_seen if busy_seen > 0 else None,
         back_pressure_ratio=pressure_seen,
         busy_ratio=busy_seen,
-        cpu_ratio=readers.cpu(cpu, cpu_factor),
-        memory_ratio=readers.memory(memory_used),
-        # Besides the backlog there are those that wait by chance (Little's law).
-        queue_records=readers.queue(backlog + throughput_per_s * wait_s),
-        response_time_ms=readers.time(_response_ms(placed, truth.waits_s[i] + wait_s)),
-        instances=_instances(serving, i, truth, selectivity, cpu, memory_used, readers, slow_errors),
+        cpu_ratio=cpu_seen,
+        memory_ratio=memory_seen,
+        queue_records=queue_seen,
+        response_time_ms=time_seen_ms,
+        instances=instances,
     )
 
 
@@ -163,29 +210,30 @@ class Readers(NamedTuple):
 
     off: Iterator[float]  # factors of meters, which average
     cpu_factor: Iterator[float]  # of the CPU gauge
-    cpu_shift: Iterator[float]
+    cpu_error: Iterator[float]  # with a variance of 1
     memory_factor: Iterator[float]
     queue_factor: Iterator[float]
     times: Iterator[float]
-    relative: float
+    noise: Noise
 
     @classmethod
     def of(cls, noise: Noise, draws: Draws, meters: int, gauges: int) -> Readers:
-        gauged = (noise.cpu_relative, noise.cpu_absolute, noise.memory_relative, noise.queue_relative)
+        of_cpu = 0.0 if noise.cpu_by_window else noise.cpu_absolute or noise.cpu_ticks or 0.0
+        gauged = (noise.cpu_relative, of_cpu, noise.memory_relative, noise.queue_relative)
         drawn = (meters if noise.relative > 0 else 0) + gauges * sum([spread > 0 for spread in gauged])
         errors = iter(draws.readings.standard_normal(drawn).tolist())
         return cls(
             _factors(noise.relative, islice(errors, meters)),
             _factors(noise.cpu_relative, islice(errors, gauges)),
-            _shifts(noise.cpu_absolute, islice(errors, gauges)),
+            islice(errors, gauges) if of_cpu > 0 else _UNMOVED,
             _factors(noise.memory_relative, islice(errors, gauges)),
             _factors(noise.queue_relative, islice(errors, gauges)),
             draws.times,
-            noise.relative,
+            noise,
         )
 
     def cpu(self, ratio: float, factor: float) -> float:
-        read = (ratio + next(self.cpu_shift)) * factor
+        read = (ratio + cpu_spread(self.noise, ratio) * next(self.cpu_error)) * factor
         return 0.0 if read < 0.0 else 1.0 if read > 1.0 else read
 
     def memory(self, ratio: float | None) -> float | None:
@@ -195,9 +243,9 @@ class Readers(NamedTuple):
         return records * next(self.queue_factor)
 
     def time(self, time_ms: float | None) -> float | None:
-        if time_ms is None or self.relative == 0:
+        if time_ms is None or self.noise.relative == 0:
             return time_ms
-        return time_ms * max(0.0, 1.0 + self.relative * next(self.times))
+        return time_ms * max(0.0, 1.0 + self.noise.relative * next(self.times))
 
 
 _EXACT, _UNMOVED = repeat(1.0), repeat(0.0)
@@ -210,8 +258,12 @@ def _factors(spread: float, errors: Iterator[float]) -> Iterator[float]:
     return iter([1.0 + off if (off := spread * error) > -1.0 else 0.0 for error in errors])
 
 
-def _shifts(spread: float, errors: Iterator[float]) -> Iterator[float]:
-    return _UNMOVED if spread == 0 else iter([spread * error for error in errors])
+def cpu_spread(noise: Noise, ratio: float) -> float:
+    """The standard deviation with which a gauge reads a load: the same for all of them, or by its ticks."""
+    if noise.cpu_ticks is None:
+        return noise.cpu_absolute
+    load = min(1.0, max(0.0, ratio))
+    return sqrt(noise.cpu_absolute**2 + load * (1.0 - load) / noise.cpu_ticks)
 
 
 def memory_ratio(memory: Memory | None, busy: float, waiting_records: float) -> float | None:
@@ -289,7 +341,7 @@ def _instances(
     i: int,
     truth: Truth,
     selectivity: float,
-    cpu: float,
+    cpus: Iterable[float],
     memory: float | None,
     readers: Readers,
     slow_errors: Mapping[str, float],
@@ -299,7 +351,7 @@ def _instances(
     processed_per_s, arrival_per_s = truth.throughput_per_s[i] / replicas, truth.arrival_per_s[i] / replicas
     offered_per_s = truth.offered_per_s[i] / replicas
     factors, offs = readers.cpu_factor, readers.off
-    for each in serving:
+    for each, cpu in zip(serving, cpus, strict=False):  # the CPU of all alike has no end
         factor, off = next(factors), next(offs)
         rate_per_s = processed_per_s * off
         instances.append(

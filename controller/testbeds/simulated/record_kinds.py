@@ -43,8 +43,8 @@ def _of_kind(
 ) -> tuple[Floats, Floats]:
     if times is None:
         return kind.share * arrived, np.zeros(len(arrived))
-    mean_s = kind.wait_ratio * times.waited_s + kind.time_ratio * times.total.mean_s
-    limit_s = kind.deadline_s - kind.wait_ratio * times.waited_s
+    mean_s = kind.least_s + kind.wait_ratio * times.waited_s + kind.time_ratio * times.total.mean_s
+    limit_s = kind.deadline_s - kind.least_s - kind.wait_ratio * times.waited_s
     share_late = share_above(times.total, limit_s / kind.time_ratio)
     if kind.stateful:
         share_late, state_s = _waiting_for_state(boots, share_late, limit_s)

@@ -83,6 +83,11 @@ class Noise(Settings):
     relative: Annotated[float, Field(ge=0)] = 0.0  # of rates and times, which meters average
     cpu_relative: Annotated[float, Field(ge=0)] = 0.0  # of CPU, which a gauge reads at one instant
     cpu_absolute: Annotated[float, Field(ge=0)] = 0.0  # of CPU, whatever the load; a ratio
+    # Of CPU, by its load: a kernel that counts so many ticks, each busy or idle by chance, reads a load x
+    # with a standard deviation of √(x(1 − x) / ticks): none at full load.
+    cpu_ticks: Annotated[float, Field(gt=0)] | None = None
+    # Readings of the CPU whose windows (metric_window_s) overlap share their errors by as much.
+    cpu_by_window: bool = False
     # Of CPU, whatever the load, but slow: the error of an instance lasts for about `cpu_wander_s`.
     cpu_wander: Annotated[float, Field(ge=0)] = 0.0
     cpu_wander_s: PositiveSeconds = 5.0  # how long such an error lasts
@@ -99,11 +104,31 @@ class Noise(Settings):
             relative=self.relative * worse,
             cpu_relative=self.cpu_relative * worse,
             cpu_absolute=self.cpu_absolute * worse,
+            cpu_ticks=None if self.cpu_ticks is None else self.cpu_ticks / worse**2,
+            cpu_by_window=self.cpu_by_window,
             memory_relative=self.memory_relative * worse,
             queue_relative=self.queue_relative * worse,
             lag_seen_ratio=self.lag_seen_ratio,
             lag_hidden_s=self.lag_hidden_s,
         )
+
+
+class CpuGauge(Settings):
+    """CPU read from a gauge of every instance on its own; an operator's is the mean of its instances', each
+    with an error of its own."""
+
+    window_s: PositiveSeconds  # what the gauge shows is the mean over so long
+    max_age_s: Seconds = 0.0  # and up to so old, evenly, since gauges are updated at moments of their own
+
+
+class BackPressureReadings(Settings):
+    """How late back pressure is seen, as with Flink before 1.13, whose REST interface answers with the sample
+    that the request before has caused."""
+
+    late_s: Seconds = 0.0  # what is seen was sampled so long ago
+    # For so long after a change was asked for, or after the start, there is nothing to see: the time until
+    # a controller that waits for the job to warm up asks for the second time.
+    missing_s: Seconds = 0.0
 
 
 class Memory(Settings):
@@ -119,6 +144,9 @@ class Kind(Settings):
 
     share: Annotated[float, Field(gt=0, le=1)]  # of all records
     deadline_s: PositiveSeconds  # later than this they are late
+    # Each takes so long whatever the load, on top of the rest and without a processor: it is sent, or travels
+    # through a line of stages.
+    least_s: Seconds = 0.0
     time_ratio: Annotated[float, Field(gt=0)] = 1.0  # how long they take, compared to the average record
     wait_ratio: Ratio = 1.0  # how much of a backlog they wait for: 1, in line with all others; 0, past them
     # They need the state of one instance: while some boot, those that will belong to them wait for them.
@@ -155,12 +183,17 @@ class Simulation(TestbedSettings):
     # Mechanism 3: a job that works off its backlog is back-pressured until it is done. False: only while more
     # is offered than the slowest operator can do.
     back_pressure_in_catch_up: bool = True
+    # So many records fit into the buffers between operators before those upstream are held back: a backlog of
+    # no more shows as no back pressure.
+    buffered_records: Annotated[float, Field(ge=0)] = 0.0
     # An operator that waits for the network, not for its processor: the share of that time in which it counts
     # as busy, and as back-pressured itself. The rest shows as idle.
     busy_in_latency_ratio: Ratio = 1.0
     back_pressure_in_latency_ratio: Ratio = 0.0  # see busy_in_latency_ratio
     checkpoints: Checkpoints | None = None  # what they cost; none: nothing
     noise: Noise = Noise()  # what measuring adds
+    cpu_gauge: CpuGauge | None = None  # how CPU is read; none: as a mean over metric_window_s, like rates
+    back_pressure_readings: BackPressureReadings | None = None  # how late it is seen; none: at once
     memory: dict[str, Memory] = Field(default_factory=dict)  # per operator; none: memory is not measured
     kinds: dict[str, Kind] = Field(default_factory=dict)  # kinds of records with deadlines
     # Squared coefficients of variation, of all operators or per operator (those not named: 1). 1: Poisson
@@ -189,6 +222,16 @@ class Simulation(TestbedSettings):
         return self
 
     @model_validator(mode="after")
+    def _gauge_fits(self) -> Simulation:
+        gauge = self.cpu_gauge
+        if gauge is not None and gauge.window_s + gauge.max_age_s > self.metric_window_s:
+            raise ValueError(
+                f"cpu_gauge: window_s and max_age_s reach back further than metric_window_s"
+                f" ({self.metric_window_s:g} s); lower them"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _kinds_fit(self) -> Simulation:
         total = sum(kind.share for kind in self.kinds.values())
         if total > 1 + 1e-9:
@@ -197,8 +240,11 @@ class Simulation(TestbedSettings):
 
     @model_validator(mode="after")
     def _steps_fit(self) -> Simulation:
-        for name in ("metric_window_s", "sample_interval_s"):
-            steps = getattr(self, name) / self.step_s
+        lengths_s = {"metric_window_s": self.metric_window_s, "sample_interval_s": self.sample_interval_s}
+        if self.cpu_gauge is not None:
+            lengths_s["cpu_gauge.window_s"] = self.cpu_gauge.window_s
+        for name, length_s in lengths_s.items():
+            steps = length_s / self.step_s
             if abs(steps - round(steps)) > 1e-9 or steps < 1:
                 raise ValueError(f"{name} must be a multiple of step_s ({self.step_s:g} s)")
         return self

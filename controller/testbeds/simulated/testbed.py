@@ -53,7 +53,8 @@ from controller.testbeds.simulated.instances import (
     occupied_by,
     without_nodes,
 )
-from controller.testbeds.simulated.measure import Draws, Wander, node_metrics, operator_metrics
+from controller.testbeds.simulated.measure import Draws, Wander, WindowErrors, node_metrics, operator_metrics
+from controller.testbeds.simulated.readings import CpuByInstance, PressureReadings, gauged_cpu
 from controller.testbeds.simulated.settings import Simulation
 from controller.testbeds.simulated.standby import kept_idle, nodes_for_more, nodes_of
 from fogscale.errors import FogscaleError
@@ -87,9 +88,11 @@ class SimulatedTestbed:
         self._whole_topology = topology
         self._topology = topology
         self._slots = {node.name: node.slots for node in topology.nodes}
-        self._noise_rng, self._duration_rng, wander_rng, times_rng = rng.spawn(4)
+        self._noise_rng, self._duration_rng, wander_rng, times_rng, self._gauge_rng = rng.spawn(5)
         self._draws = Draws.of(self._noise_rng, times_rng)
         self._wander = Wander(simulation.noise, wander_rng)
+        late = simulation.back_pressure_readings
+        self._pressure = None if late is None else PressureReadings(late)
         self._engine = Engine(topology, start, inputs, simulation)
         self._names = Names()
         self._serving = first_named(start, self._names)
@@ -105,6 +108,7 @@ class SimulatedTestbed:
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._ticket = count()
         self._window_steps = round(simulation.metric_window_s / simulation.step_s)
+        self._shared_errors = WindowErrors(self._window_steps)
         self._counters: dict[int, Counters] = {}  # as far back as the metrics' window reaches
         self._last_seen: _Seen | None = None
         self._orphaned: dict[str, tuple[str, ...]] = {}  # replicas that went down with their node
@@ -215,7 +219,19 @@ class SimulatedTestbed:
             noise = noise.while_settling()
         since = self._counters_at(max(0, engine.step - self._window_steps))
         until = self._counters_at(engine.step)
-        operators = operator_metrics(engine, since, until, noise, self._draws, self._wander, self._serving)
+        operators = operator_metrics(
+            engine,
+            since,
+            until,
+            noise,
+            self._draws,
+            self._wander,
+            self._shared_errors,
+            self._serving,
+            self._gauged(),
+        )
+        if self._pressure is not None:
+            operators = self._pressure.shown(engine.time_s, operators)
         for name, booting in self._booting.items():
             if booting or self._engine.inactive:
                 others = (*self._shown_booting(name), *self._shown_inactive(name))
@@ -223,6 +239,10 @@ class SimulatedTestbed:
         response_ms = engine.slowest_way_ms([seen.response_time_ms for seen in operators.values()])
         self._last_seen = _Seen(engine.time_s, operators, self._lag_seen(operators), response_ms)
         return self._last_seen
+
+    def _gauged(self) -> CpuByInstance | None:
+        gauge = self._simulation.cpu_gauge
+        return None if gauge is None else gauged_cpu(self._engine, gauge, self._serving, self._gauge_rng)
 
     def _metrics_missing(self) -> bool:
         """While the job is stopped and until monitoring knows the new instances, where that takes time."""
@@ -283,6 +303,8 @@ class SimulatedTestbed:
         serving = {name for name in touched if active_of(wanted[name]) != active_of(self._requested[name])}
         if serving:
             self._engine.reconfigurations += 1
+            if self._pressure is not None:
+                self._pressure.change_asked_for(self._engine.time_s)
         if self._simulation.reconfiguration.style == "boot":
             self._boot(plan, wanted)
         elif serving:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,16 @@ def test_a_journal_too_large_for_a_record_is_refused(
     with pytest.raises(FogscaleError, match="more than a record may"):
         records.keep(results / run.folder, tmp_path, run, {})
     assert not records.has_record(tmp_path, run)
+
+
+def test_a_record_that_unfolds_without_end_is_refused(
+    run: Run, results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "LARGEST_UNPACKED_BYTES", 1 << 20)
+    kept = records.keep(results / run.folder, tmp_path / "records", run, {})
+    (kept / records.PACKED).write_bytes(lzma.compress(bytes((1 << 20) + 1)))
+    with pytest.raises(FogscaleError, match=r"is damaged \(torn, or too large\)"):
+        list(records.unpacked(tmp_path / "records", tmp_path / "unpacked"))
 
 
 def test_a_damaged_record_is_named(run: Run, results: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from controller.control.command import _alone
+from controller.control.following import alone
 from controller.control.monitor import slope_per_s
 from controller.journal import read
 from controller.testbeds.flink.prometheus import Series
@@ -94,6 +94,10 @@ def test_it_drives_in_place_until_the_policy_is_content(tmp_path):
     assert [each.body[MAP]["parallelism"]["upperBound"] for each in puts] == [3, 4]
     assert {each.path for each in puts} == {f"/jobs/{JOB}/resource-requirements"}
     assert told["driven"]
+    (path,) = (tmp_path / told["folder"]).glob("*/policy=*/workload=*/*/journal.jsonl")
+    receipts = [receipt for step in read(path).steps for receipt in step.observation.receipts]
+    # Nobody numbers the records of a job that is not ours: its downtime is not known, and not 0.
+    assert [(each.outcome, each.downtime_s) for each in receipts] == [("done", None), ("done", None)]
 
 
 def test_nobody_decides_without_metrics(tmp_path):
@@ -168,7 +172,7 @@ def test_a_policy_that_asks_for_what_is_not_there_is_refused_by_name(tmp_path, p
 
 
 def test_a_second_controller_on_the_same_job_is_refused(tmp_path):
-    with own_flink(cpu_ratio=0.95) as flink, _alone(flink.server.url, JOB):
+    with own_flink(cpu_ratio=0.95) as flink, alone(flink.server.url, JOB):
         with pytest.raises(FogscaleError, match="another controller drives job"):
             control(flink, tmp_path)
         assert control(flink, tmp_path, "--dry-run")["ended"] == "stopped here"

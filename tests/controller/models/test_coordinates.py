@@ -5,7 +5,7 @@ from math import dist, nan
 import numpy as np
 import pytest
 
-from controller.models.coordinates import Vivaldi, median_error
+from controller.models.coordinates import Vivaldi
 from fogscale.errors import FogscaleError
 
 PLACES = {f"node{i}": (float(7 * (i % 4)), float(11 * (i // 4))) for i in range(12)}
@@ -21,6 +21,12 @@ def in_a_plane(a, b):
 
 def measured(a, b):
     return float(MEASURED[int(a), int(b)])
+
+
+def median_error(nodes, rtt_ms, predicted_ms):
+    """By how much predictions are off in the median over all pairs, relative to the round trips."""
+    pairs = [(a, b) for i, a in enumerate(nodes) for b in list(nodes)[:i]]
+    return float(np.median([abs(predicted_ms(a, b) - rtt_ms(a, b)) / rtt_ms(a, b) for a, b in pairs]))
 
 
 def converged(nodes, rtt_ms, rounds=200, seed=1):

@@ -1,12 +1,14 @@
 """The EKF paper's filter: Eq. 10–18 by hand, against a textbook filter, and unbiased at constant load."""
 
+from math import sqrt
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_discrete_are
 
-from controller.models.kalman import KalmanFilters, KalmanSettings, RateInput, SystemInput, steady_gain
+from controller.models.kalman import KalmanFilters, KalmanSettings, RateInput, SystemInput
 
 NO_SHIFT = np.zeros(2)
 R = (0.0025, 1e-4)
@@ -22,6 +24,14 @@ def run(kalman, series, ids=("a",), shifts=None, period_s=0.5):
     series = np.asarray(series, dtype=float)
     shifts = np.zeros((len(series), series.shape[2])) if shifts is None else shifts
     return np.array([kalman.step(period_s * i, ids, seen, shifts[i]) for i, seen in enumerate(series)])
+
+
+def steady_gain(system_noise, measurement_variance):
+    """The gain a filter settles at: the fixed point of Eq. 12–13 with the update (a scalar Riccati equation),
+    P² − Q·P − Q·R = 0 for the a-priori P."""
+    q, r = system_noise, measurement_variance
+    prior_error = (q + sqrt(q * q + 4.0 * q * r)) / 2.0
+    return prior_error / (prior_error + r)
 
 
 def one_metric(values):

@@ -7,6 +7,9 @@ from math import nan
 import numpy as np
 import pytest
 
+from controller.contract import Step
+from controller.experiment import Run
+from controller.journal import SampleLog
 from controller.model import (
     InstanceMetrics,
     Node,
@@ -14,12 +17,14 @@ from controller.model import (
     Observation,
     Operator,
     OperatorMetrics,
+    Plan,
     Topology,
 )
 from controller.models.scaling_process import KEEP, States, Weights
 from controller.network import RttDelays, RttUniform
 from controller.policies import create
 from controller.policies.edf.application_manager import TokenBucket, answers
+from controller.policies.edf.costs import Costs
 from controller.policies.edf.learning import Rules
 from controller.policies.edf.model_based import ModelBased
 from controller.policies.edf.node_manager import a_near_one, busiest_of, changed, migrations
@@ -27,7 +32,9 @@ from controller.policies.edf.operator_manager import View
 from controller.policies.edf.q_learning import QLearning
 from controller.policies.edf.requests import Request
 from controller.policies.edf.threshold import Threshold
+from controller.run import followed
 from fogscale.errors import FogscaleError
+from tests.support.runs import load_csv, run_values
 
 WEIGHTS = Weights(performance=0.4, resources=0.4, reconfiguration=0.2)
 RULES = Rules(WEIGHTS, discount=0.5, rate=0.1, exploration=0.0)
@@ -133,8 +140,8 @@ def test_model_based_counts_transitions_and_averages_costs():
     for rate_per_s, response_ms in ((100.0, 50.0), (100.0, 150.0), (150.0, 150.0)):
         learner.propose(slow_at(1, rate_per_s, response_ms))
         learner.carried_out(0)
-    assert learner.moves()[2, [2, 3]].tolist() == [0.5, 0.5]  # from 100/s once to 100, once to 150
-    assert learner.moves()[7, 7] == 1.0  # never seen: it stays
+    assert learner.moves[2, [2, 3]].tolist() == [0.5, 0.5]  # from 100/s once to 100, once to 150
+    assert learner.moves[7, 7] == 1.0  # never seen: it stays
     assert learner.unknown_cost[0, 2] == pytest.approx(0.1 * 0.4)
     assert learner.unknown_cost[0, 3] == pytest.approx(0.9 * 0.04 + 0.1 * 0.4)
 
@@ -400,6 +407,20 @@ def test_where_every_slot_is_taken_nothing_is_asked():
     assert policy.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("local", "left"), [("threshold", {1}), ("model_based", {1}), ("q_learning", {1, 2, 3, 4, 5})]
+)
+def test_where_nothing_arrives_no_replica_is_kept_without_need(local, left, tmp_path):
+    """A minute of records, then an hour of nothing; Q-learning tries others out to the end."""
+    values = run_values("edf", load_csv(tmp_path, [10.0] + [0.0] * 60), policy_parameters={"local": local})
+    values["testbed"] |= {"buffering": "queues", "reconfiguration": {"style": "pause", "duration_s": 2}}
+    log = SampleLog()
+    followed(Run.model_validate(values), log)
+    assert log.samples[0].replicas["map"] == 2
+    assert log.samples[-1].replicas["map"] in left
+    assert log.samples[-1].lag_records == 0
+
+
 def test_rates_beyond_the_range_are_counted():
     seen = busy_job(rate_per_s=5000.0)
     policy = started(seen.topology)
@@ -492,3 +513,27 @@ def test_impossible_parameters_are_refused(parameters, message):
 def test_parameters_that_do_not_fit_the_job_are_refused(parameters, message):
     with pytest.raises(FogscaleError, match=message):
         started(busy_job().topology, **parameters)
+
+
+# What it costs
+
+
+def test_costs_are_counted_turn_by_turn():
+    """Of three replicas, one runs, then two; asked for the second, slow before it came; the last turn tells
+    nothing of its response time, as an operator that stands still."""
+    policy = create("edf", {"response_bounds_ms": {"work": 100.0}})
+    costs = Costs(policy)
+    slow = busy_job(response_ms=150.0)
+    more = {**slow.requested, "work": ("n1", "n2")}
+    costs.append(Step(slow, Plan(more, reason="because"), 30.0, ()))
+    quick = replace(busy_job(response_ms=50.0), placement=more, requested=more)
+    costs.append(Step(quick, None, 30.0, ()))
+    paused = replace(busy_job(response_ms=None), placement=more, requested=more, response_time_ms=None)
+    costs.append(Step(paused, None, 30.0, ()))
+    row = costs.row()
+    assert row["performance"] == pytest.approx(0.4 * 2 / 3)
+    assert row["resources"] == pytest.approx(0.4 * 2 / 3)
+    assert row["reconfiguration"] == pytest.approx(0.2 / 3)
+    assert row["cost"] == pytest.approx(row["performance"] + row["resources"] + row["reconfiguration"])
+    assert row["replicas"] == pytest.approx(3.0)
+    assert row["slow"] == pytest.approx(1 / 3)

@@ -291,3 +291,10 @@ def test_each_operator_has_its_own_model():
     }
     plan = policy.decide(replace(observation, operators=quiet))
     assert {name for name in four if len(plan.placement[name]) < len(four[name])} == {"left"}
+
+
+def test_what_must_be_covered_may_be_what_passes():
+    """100 per replica are known; 150 pass where 250 are offered: four have spare capacity, two cover 150."""
+    seen_now = calm(["fog1", "fog2", "fog3", "fog4"], 150, input_per_s=250)
+    assert replicas_of(taught(["fog1"], 100).decide(seen_now)) == 3
+    assert replicas_of(taught(["fog1"], 100, must_cover="throughput").decide(seen_now)) == 2

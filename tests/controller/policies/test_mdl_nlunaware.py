@@ -69,3 +69,27 @@ def test_the_same_seed_draws_the_same_nodes():
     for policy in (first, second):
         policy.decide(overloaded(["fog1"], 100))
     assert first.decide(overloaded(["fog1"], 100)) == second.decide(overloaded(["fog1"], 100))
+
+
+def test_at_once_goes_to_the_fewest_that_cover_the_throughput():
+    """α = 100. At 90 records/s of four one is enough; step by step it would stop where less than 30 % are
+    spare, and at n_min."""
+    at_once, by_steps = started(n_min=2, scale_down="at_once"), started(n_min=2)
+    for policy in (at_once, by_steps):
+        policy.decide(overloaded(["fog1", "fog2"], 200))
+    assert replicas_of(at_once.decide(calm(FOUR, 90))) == 1
+    assert replicas_of(by_steps.decide(calm(FOUR, 90))) == 2
+    assert replicas_of(at_once.decide(calm(FOUR, 110))) == 2  # ⌈1.1⌉
+    assert at_once.decide(calm(["fog1", "fog2"], 10)) is None  # only above n_min
+    assert at_once.decide(calm(FOUR, 290)) is None  # 27.5 % spare
+
+
+def test_anew_no_remaining_replica_needs_to_keep_its_node():
+    kept, drawn = set(), set()
+    for seed in range(40):
+        for anew, found in ((False, kept), (True, drawn)):
+            policy = started(seed, n_min=2, anew=anew)
+            policy.decide(overloaded(["fog1", "fog2"], 200))
+            found.update(policy.decide(calm(["fog1", "fog2", "fog3", "fog4"], 150)).placement["map"])
+    assert kept == set(FOUR)
+    assert drawn > kept

@@ -22,7 +22,7 @@ from tests.support.slow_records import hundred_each, shown
 
 
 def known(model=None, capacity_per_s=100.0):
-    record = {"model": (model or hundred_each()).to_record(), "capacity_per_s": capacity_per_s}
+    record = {"model": msgspec.to_builtins(model or hundred_each()), "capacity_per_s": capacity_per_s}
     return {"version": 1, "parts": {"job": record}}
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from controller import policies
 from controller.policies import broken, create, describe, names, parameter, policy_class, register
+from fogscale import plugins
 from fogscale.errors import FogscaleError
 
 GESSCALES_OWN = ("gesscale", "ideal", "mdl_nlunaware", "static", "thr_nlaware", "thr_nlunaware")
@@ -31,10 +32,10 @@ class Sleeper(MemorylessPolicy):
 def registry(monkeypatch):
     """Whatever a test registers is forgotten afterwards."""
     names()
-    monkeypatch.setattr(policies, "_REGISTERED", dict(policies._REGISTERED))
-    monkeypatch.setattr(policies, "_BROKEN", {})
+    monkeypatch.setattr(policies.registry, "registered", dict(policies.registry.registered))
+    monkeypatch.setattr(policies.registry, "reasons", {})
     yield
-    policies._discover.cache_clear()
+    policies.registry.is_complete = False
 
 
 def test_the_policies_of_the_gesscale_paper_are_there_in_order():
@@ -50,7 +51,7 @@ def test_a_misspelt_policy_finds_the_known_one():
 def test_a_file_dropped_in_is_found(registry, tmp_path, monkeypatch):
     (tmp_path / "sleeper.py").write_text(PUBLISHED, encoding="utf-8")
     monkeypatch.setattr(policies, "__path__", [*policies.__path__, str(tmp_path)])
-    policies._discover.cache_clear()
+    policies.registry.is_complete = False
     assert "sleeper" in names()
     assert describe("sleeper").summary == "Asks for nothing, ever."
     monkeypatch.delitem(sys.modules, "controller.policies.sleeper")
@@ -60,16 +61,16 @@ def test_another_package_publishes_one(registry, tmp_path, monkeypatch):
     (tmp_path / "elsewhere_sleeper.py").write_text(PUBLISHED, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     entry = EntryPoint("sleeper", "elsewhere_sleeper", "fogscale.policies")
-    monkeypatch.setattr(policies, "entry_points", lambda **_group: [entry])
-    policies._discover.cache_clear()
+    monkeypatch.setattr(plugins, "entry_points", lambda **_group: [entry])
+    policies.registry.is_complete = False
     assert create("sleeper").period_s == 60
     monkeypatch.delitem(sys.modules, "elsewhere_sleeper")
 
 
 def test_a_published_policy_that_cannot_be_imported_disables_itself_only(registry, monkeypatch):
     entry = EntryPoint("missing", "no_such_module_anywhere", "fogscale.policies")
-    monkeypatch.setattr(policies, "entry_points", lambda **_group: [entry])
-    policies._discover.cache_clear()
+    monkeypatch.setattr(plugins, "entry_points", lambda **_group: [entry])
+    policies.registry.is_complete = False
     assert "static" in names()
     assert "no_such_module_anywhere" in broken()["missing"]
 
@@ -78,7 +79,7 @@ def test_a_published_policy_that_cannot_be_imported_disables_itself_only(registr
 def test_a_dropped_file_that_cannot_be_imported_disables_itself_only(registry, tmp_path, monkeypatch, code):
     (tmp_path / "halfdone.py").write_text(f"{code}\n", encoding="utf-8")
     monkeypatch.setattr(policies, "__path__", [*policies.__path__, str(tmp_path)])
-    policies._discover.cache_clear()
+    policies.registry.is_complete = False
     assert "static" in names()
     with pytest.raises(FogscaleError, match=r"^policy 'halfdone' is broken: .* cannot be imported"):
         create("halfdone")

@@ -83,3 +83,13 @@ def test_unaware_any_node_joins_and_any_leaves():
         }
     assert joined == {"fog2", "fog4", "fog5"}
     assert left == {"fog1", "fog2", "fog4"}
+
+
+def test_anew_is_for_less_only():
+    """On the way up, whoever runs keeps running."""
+    drawn = set()
+    for seed in range(40):
+        policy = started("thr_nlunaware", seed, anew=True)
+        assert policy.decide(at_cpu(1.0)).placement["map"][:2] == ("fog1", "fog2")
+        drawn.update(policy.decide(at_cpu(0.1)).placement["map"])
+    assert {"fog1", "fog2"} < drawn

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from controller.protocol.agent import AS_PRINTED, CORRECTED, Variant, child_of, pipeline, step
 from controller.protocol.messages import (
     INPUT,
+    KINDS,
     Address,
     Delete,
     Duplicate,
@@ -181,6 +184,51 @@ def test_a_low_load_leaves_and_a_change_of_mind_forgets_the_question():
 def test_what_makes_no_sense_is_counted_and_changes_nothing_else(message):
     state = agents()[B2]
     assert step(state, message) == (state._replace(ignored=1), (), 0)
+
+
+ODD = [INPUT, Address(-2, "testbed"), A1, A2, B1, B2, NEW, C1, Address(7, "9")]
+
+
+def odd_events(draw, me):
+    """Any message from anybody about anybody, and any local event."""
+
+    def some():
+        return frozenset(draw.sample(ODD, draw.randrange(4)))
+
+    message = Message(
+        draw.choice([*KINDS, "nonsense"]), draw.choice(ODD), me, draw.randrange(3),
+        some(), some(), some(), some(), draw.randrange(-1, 3),
+    )  # fmt: skip
+    peer = draw.choice(ODD)
+    local = (Duplicate(tuple(some())), Delete(), Forward(None), Forward(peer), Keep(), Gone(peer))
+    more = (TimedOut(peer), Reachable(peer), Joined(peer), Tick(draw.uniform(0, 1000), draw.random()))
+    return message if draw.random() < 0.7 else draw.choice([*local, *more])
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_event_however_odd_makes_an_agent_fail_or_a_keeper_leave(seed):
+    draw = random.Random(seed)
+    me = draw.choice([B1, B2, NEW])
+    state = agents().get(me) or child_of(agents()[B2], NEW)
+    for _ in range(60):
+        was_keeper = state.is_keeper
+        state = step(state, odd_events(draw, me)).state
+        assert state.address == me
+        assert not was_keeper or state.status == "active"
+
+
+def test_who_has_ended_answers_nobody():
+    ended = agents()[B2]._replace(status="ended")
+    for event in (Message("duplication", A1, B2, 1, frozenset({A1.child(1)})), Delete(), Forward(C1)):
+        assert step(ended, event) == (ended, (), 0)
+
+
+def test_only_its_parent_starts_a_node_and_only_a_predecessor_says_how_many_there_are():
+    idle = child_of(agents()[B2], NEW)
+    assert step(idle, Message("start", B1, NEW, 1)).state.status == "idle"
+    assert step(idle, Message("start", B2, NEW, 1)).state.status == "active"
+    asked = step(agents()[B2], Tick(load=525, draw=0.4)).state
+    assert step(asked, Message("count_reply", C1, B2, number=9)).nodes_wanted == 0
 
 
 def test_an_ack_twice_counts_once():

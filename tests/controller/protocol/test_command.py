@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from controller.protocol import command
+from controller.protocol.explorer import explore
 from fogscale import cli
 from fogscale.errors import FogscaleError
 
@@ -30,6 +32,29 @@ def test_explore_shows_what_a_printed_reading_breaks(capsys, tmp_path):
     assert "duplicates: O1,1.1" in text
     assert "=> " in text
     assert (tmp_path / "chart.svg").read_text().startswith("<svg")
+
+
+def test_what_was_explored_is_kept_and_not_explored_again(capsys, tmp_path, monkeypatch):
+    keep = ("--keep", str(tmp_path / "kept.json"), "--json")
+    run("protocol", "explore", "delete", *keep)
+    (first,) = json.loads(capsys.readouterr().out)
+    explored = []
+    monkeypatch.setattr(command, "explore", lambda s, **_: explored.append(s.name) or explore(s))
+    run("protocol", "explore", "duplicate", "delete", *keep)
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["scenario"] for row in rows] == ["duplicate", "delete"]
+    assert (explored, rows[1]) == (["duplicate"], first)
+    run("protocol", "explore", "delete", "--no-symmetry", *keep)
+    assert explored == ["duplicate", "delete"]  # another setting: nothing kept is good for it
+
+
+@pytest.mark.parametrize("content", ["not JSON", "[]", '{"rows": []}'])
+def test_a_file_that_keeps_something_else_is_left_alone(tmp_path, content):
+    file = tmp_path / "mine"
+    file.write_text(content)
+    with pytest.raises(FogscaleError, match="no file that --keep wrote"):
+        run("protocol", "explore", "delete", "--keep", str(file))
+    assert file.read_text() == content
 
 
 def test_play_counts_schedules(capsys):

@@ -111,6 +111,12 @@ def test_no_load_leaves_the_keepers_alone():
     assert list(result.instances[-1]) == [1, 1, 1]
 
 
+def test_one_instance_of_each_operator_scales_and_never_goes():
+    result = simulate((1, 1, 1), np.full((40, 3), 3500.0), seed=3)
+    assert result.instances[-1] == pytest.approx([10, 10, 10], abs=2)
+    assert simulate((1, 1, 1), np.zeros((40, 3)), seed=3).instances.tolist() == [[1, 1, 1]] * 40
+
+
 def test_a_chain_of_one_operator_scales():
     result = simulate((2,), np.full((40, 1), 3500.0), seed=3)
     assert result.instances[-1][0] == pytest.approx(10, abs=2)

@@ -17,7 +17,7 @@ import pytest
 
 from controller.protocol.agent import State, child_of, pipeline
 from controller.protocol.messages import INPUT, Address, Message
-from controller.protocol.tcp import Config, TcpAgent, order
+from controller.protocol.tcp import Config, TcpAgent, main, order
 from controller.protocol.wire import TESTBED, BadFrameError, Data, Hello, Order, introduce, packed, read_frame
 from fogscale.errors import FogscaleError
 
@@ -237,6 +237,60 @@ def test_a_taken_port_is_one_line():
             FogscaleError, match=f"port {port} of 127.0.0.1 is taken: stop what listens there"
         ):
             asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        pytest.param(None, "cannot read", id="no such file"),
+        pytest.param("not JSON", "has no settings of an agent", id="not JSON"),
+        pytest.param("{}", "has no settings of an agent", id="nothing in it"),
+        pytest.param(
+            {"state": State(A1), "book": [], "key_file": "key"}, "no address for O0,1",
+            id="not in its own book",
+        ),
+        pytest.param(
+            {"state": State(A1), "book": [(A1, "127.0.0.1", 1)], "key_file": "none"}, "cannot read none",
+            id="no key",
+        ),
+        pytest.param(
+            {"state": State(A1), "book": [(A1, "127.0.0.1", 1)], "key_file": "empty"}, "empty is empty",
+            id="an empty key",
+        ),
+        pytest.param(
+            {"state": State(A1), "book": [(A1, "192.0.2.1", 1)], "key_file": "key"},
+            "cannot listen on port 1",
+            id="another host's address",
+        ),
+    ],
+)  # fmt: skip
+def test_settings_that_make_no_sense_are_one_line(tmp_path, monkeypatch, capsys, content, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "key").write_bytes(b"key")
+    (tmp_path / "empty").touch()
+    file = tmp_path / "agent.json"
+    if content is not None:
+        file.write_bytes(content.encode() if isinstance(content, str) else msgspec.json.encode(content))
+    assert main([str(file)]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_garbage_from_a_peer_that_knows_the_key_is_counted_and_the_next_message_is_taken():
+    async def use(agent, reader, writer):
+        await introduce(reader, writer, b"key", INPUT, A1)
+        writer.write(b"\0\0\0\x05\xff\xfe{}[")
+        assert await closed(reader)
+        host, port = agent.book[A1]
+        reader, writer = await asyncio.open_connection(host, port)
+        await introduce(reader, writer, b"key", INPUT, A1)
+        writer.write(packed(Data(0, Message("record", INPUT, A1, number=5))))
+        ack = await read_frame(reader)
+        writer.close()
+        return agent.refused, ack.number
+
+    assert asyncio.run(with_agent(use)) == (1, 0)
 
 
 @pytest.fixture

@@ -34,10 +34,10 @@ class Twice:
 def registry(monkeypatch):
     """What is registered here is forgotten afterwards."""
     names()
-    monkeypatch.setattr(testbeds, "_REGISTERED", dict(testbeds._REGISTERED))
-    monkeypatch.setattr(testbeds, "_BROKEN", {})
+    monkeypatch.setattr(testbeds.registry, "registered", dict(testbeds.registry.registered))
+    monkeypatch.setattr(testbeds.registry, "reasons", {})
     yield
-    testbeds._discover.cache_clear()
+    testbeds.registry.is_complete = False
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def installed(folder, monkeypatch, module, code):
     (about / "entry_points.txt").write_text(f"[fogscale.testbeds]\n{module} = {module}\n")
     (folder / f"{module}.py").write_text(code)
     monkeypatch.syspath_prepend(folder)
-    testbeds._discover.cache_clear()
+    testbeds.registry.is_complete = False
 
 
 PUBLISHED = """

@@ -10,6 +10,8 @@ from fog.checks.doors import (
     attempts,
     from_node,
     from_pod,
+    kafka_command,
+    kafka_problems,
     node_command,
     node_problems,
     pod_problems,
@@ -35,13 +37,22 @@ def test_every_node_tries_all_of_the_next_so_that_each_is_tried_once() -> None:
         "http://10.0.0.2:9100/metrics", "http://10.0.0.3:9100/metrics", "http://10.0.0.1:9100/metrics",
     ]  # fmt: skip
     assert set.union(*map(ports, tried)) == {
-        2379, 2380, 6443, 8081, 9000, 9090, 9093, 9100, 9101, 9249, 9404, 10248, 10249, 10250, 10257, 10259,
+        2379, 2380, 6443, 8081, 9000, 9090, 9092, 9093, 9100, 9101, 9249, 9404, 9870,
+        10248, 10249, 10250, 10257, 10259,
     }  # fmt: skip
 
 
 def test_only_the_node_of_prometheus_may_read_flinks_metrics_and_no_pod_may() -> None:
     assert 9249 not in ports(from_node(NODES, "services1", FOG))
     assert all(9249 in ports(from_pod(NODES, str(node["name"]), FOG)) for node in NODES)
+
+
+def test_the_service_of_lookup_is_tried_by_a_node_and_a_pod_that_are_no_clients_of_it() -> None:
+    (shut,) = (each for each in from_node(NODES, "server1", FOG) if ":9870/" in each.url)
+    assert shut.problem("silent") is None
+    assert shut.problem("200") is not None
+    assert 9870 in ports(from_pod(NODES, "server1", FOG))
+    assert 9870 not in ports([*from_node(NODES, "services1", FOG), *from_node(NODES, "fog1", FOG)])
 
 
 def test_what_asks_for_a_password_is_tried_without_one_and_with_a_wrong_one() -> None:
@@ -105,3 +116,28 @@ def test_curl_tells_in_any_order_and_what_it_does_not_tell_counts_as_silence() -
     assert node_problems(tries, ["2 000 7", "0 401 0", "1 401 0"]) == []
     assert len(node_problems(tries, ["2 000 7", "0 401 0"])) == 1
     assert len(node_problems(tries, ["2 000 56", "0 401 0", "1 000 28"])) == 2
+
+
+def test_kafka_is_tried_by_its_own_protocol_and_by_the_node_before_it() -> None:
+    tries = from_node(NODES, "server1", FOG)
+    assert kafka_command(tries) == [
+        "python3", "-", "kafka://10.0.0.2:9092", "kafka://flink:wrong@10.0.0.2:9092",
+    ]  # fmt: skip
+    assert not any("kafka://" in word for word in node_command(tries))
+    assert kafka_command(from_node(NODES, "fog1", FOG)) == []
+    assert kafka_problems(tries, ["cut", "refused"]) == []
+    place = "at kafka://10.0.0.2:9092 (accepted): run site.yml again"
+    assert kafka_problems(tries, ["accepted", "accepted"]) == [
+        f"Kafka accepts a client without credentials {place}",
+        f"Kafka accepts a client with a wrong password {place}",
+    ]
+    assert kafka_problems(tries, []) == [
+        "Kafka does not answer at kafka://10.0.0.2:9092 (silent): see whether it runs"
+    ]
+
+
+def test_with_tls_kafka_is_also_tried_without() -> None:
+    secured = Fog(**{**vars(FOG), "tls": True})
+    assert kafka_command(from_node(NODES, "server1", secured))[2:] == [
+        "kafkas://10.0.0.2:9092", "kafkas://flink:wrong@10.0.0.2:9092", "kafka://flink:wrong@10.0.0.2:9092",
+    ]  # fmt: skip

@@ -49,6 +49,10 @@ FAULTY = {
     foil(122, pickup="2008-01-01 00:00:05", dropoff="2008-01-01 00:10:00"): "stamp out of span",
     foil(123, pickup="2013-07-02 00:00:05", dropoff="2013-07-02 00:10:00"): "stamp out of span",
     foil(124, pickup="2013-06-30 23:00:00", dropoff="2013-07-02 00:00:00"): "stamp out of span",
+    # The calendar's last second, and its first: where adding a day, or taking one off, leaves the calendar.
+    foil(126, pickup="9999-12-31 23:49:59", dropoff="9999-12-31 23:59:59"): "stamp out of span",
+    foil(127, pickup="2013-06-08 12:00:00", dropoff="9999-12-31 23:59:59"): "stamp out of span",
+    foil(128, pickup="0001-01-01 00:00:00", dropoff="0001-01-01 00:10:00"): "stamp out of span",
     # Several faults: the first reason in the declared order.
     foil(125, miles="0", places=("0", "0", "0", "0")): "zero coordinates",
 }

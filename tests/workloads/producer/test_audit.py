@@ -119,8 +119,8 @@ def test_seeded_faults_in_a_large_topic_are_counted_exactly():
 def test_runs_in_one_topic_are_judged_apart():
     reading = Reading()
     for run, number in (("a", 0), ("b", 0), ("a", 1), ("b", 2)):
-        reading.take(0, 0, [("fogscale", f"{run}:{number}".encode())])
-    reading.take(0, 0, None)
+        reading.take(0, b"k", [("fogscale", f"{run}:{number}".encode())])
+    reading.take(0, b"k", None)
     assert {verdict.run: verdict.lost for verdict in verdicts(reading)} == {"a": 0, "b": 1}
     assert [verdict.lost for verdict in verdicts(reading, {"a": range(5)})] == [3]
     assert reading.foreign == 1

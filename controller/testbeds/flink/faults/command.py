@@ -15,6 +15,7 @@ from rich.table import Table
 from controller.testbeds.flink.faults.catalogue import CATALOGUE, Fault
 from fogscale.console import Json, Results, err, out, print_json
 from fogscale.errors import FogscaleError, unknown
+from fogscale.files import write_whole
 
 if TYPE_CHECKING:
     from controller.testbeds.flink.faults.harness import Tried
@@ -42,7 +43,7 @@ def faults(
             site.settle()
             _say(f"{number}/{len(order)} {fault.name}: {fault.does}")
             tried.append(site.tried(fault))
-            (folder / "faults.json").write_text(json.dumps([each.as_dict() for each in tried], indent=1))
+            write_whole(folder / "faults.json", json.dumps([each.as_dict() for each in tried], indent=1))
     if as_json:
         print_json([each.as_dict() for each in tried])
     else:

@@ -9,8 +9,11 @@ from controller.testbeds.flink.job import Counts, RunningJob
 
 
 def rescale(job: RunningJob, fleet: Fleet, nodes: Collection[str], counts: Counts) -> None:
-    fleet.change({*fleet.asked_for(), *nodes})
+    there = {*fleet.asked_for(), *nodes}
+    job.use(there)
+    fleet.change(there)
     fleet.wait_for_all_of(nodes)
+    job.use(nodes)
     fleet.change(nodes)
     fleet.wait_for(nodes)
     job.wait_until_it_runs(counts)

@@ -15,5 +15,6 @@ def rescale(job: RunningJob, fleet: Fleet, nodes: Collection[str], counts: Count
     fleet.wait_for(())
     fleet.change(nodes)
     fleet.wait_for(nodes)
+    job.use(nodes)
     job.start(counts)
     job.wait_until_it_runs(counts)

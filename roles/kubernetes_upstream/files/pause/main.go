@@ -1,6 +1,7 @@
 // What every pod's sandbox runs, and how one looks at the fog from within a pod: it waits; `pause lookup NAME` prints the
 // addresses of a name, `pause serve PORT` answers with the pod's host name, `pause get URL` prints an answer, and
-// `pause try URL…` tries each and prints its HTTP status, or `closed`, `silent` or `cut` (see fog/checks/doors.py).
+// `pause try URL…` tries each and prints its HTTP status, or `closed`, `silent` or `cut` (see fog/checks/doors.py); of
+// kafka:// and kafkas:// also `accepted` or `refused`, as fog/checks/kafka_door.py does it.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -116,7 +118,11 @@ func try(urls []string) {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			outcomes[i] = outcome(client.Get(url))
+			if strings.HasPrefix(url, "kafka") {
+				outcomes[i] = knock(url)
+			} else {
+				outcomes[i] = outcome(client.Get(url))
+			}
 		}()
 	}
 	all.Wait()

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from controller.testbeds.flink import program
 from controller.testbeds.flink.access import access_to
 from controller.testbeds.flink.program import tls_of
+from controller.testbeds.flink.settings import FlinkSettings
 from fogscale.errors import FogscaleError
 
 
@@ -49,6 +51,7 @@ def write(folder, flink, ca=""):
             "kafka": {"node": "services1", "port": 9092, "ca": ca},
             "minio": {"node": "services1", "port": 9000, "ca": ca},
             "prometheus": {"node": "services1", "port": 9090, "ca": ca},
+            "hotspots": {"node": "services1", "port": 9870, "only_for": "fog"},
         },
     }
     (folder / "testbed.json").write_text(json.dumps(manifest))
@@ -102,3 +105,18 @@ def test_where_services_speak_tls_their_authority_is_trusted_and_jobs_are_told_o
 
 def test_where_they_speak_none_jobs_are_told_nothing(folder):
     assert tls_of(access_to("pi").kafka) == {}
+
+
+def test_a_job_that_asks_a_service_is_told_where_the_testbed_runs_it(folder, monkeypatch):
+    monkeypatch.setattr(program, "_jar", lambda: folder / "jobs.jar")
+    arguments = program.program_for(access_to("pi"), FlinkSettings(name="pi", job="lookup"), "r").arguments
+    words = arguments({"map": 2})
+    assert words[words.index("--service") + 1] == "192.0.2.2:9870"
+    assert "--service" not in program.program_for(access_to("pi"), FlinkSettings(), "r").arguments({"map": 2})
+
+
+@pytest.mark.parametrize(("layout", "always"), [("split", ("services1",)), ("fog", ())])
+def test_only_a_split_job_runs_on_the_services_node(folder, monkeypatch, layout, always):
+    monkeypatch.setattr(program, "_jar", lambda: folder / "jobs.jar")
+    made = program.program_for(access_to("pi"), FlinkSettings(layout=layout), "r")
+    assert tuple(made.always) == always

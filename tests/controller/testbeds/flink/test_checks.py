@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from controller import experiment as experiments
+from controller import policies
 from controller.model import Plan
 from controller.run import prepare
 from controller.testbeds.flink.checks import check_nodes, check_operators, objection
@@ -28,10 +29,31 @@ def topology():
 @pytest.mark.parametrize("name", ["local", "pi"])
 def test_the_experiments_that_come_along_can_be_run(name):
     experiment = experiments.load(FOLDER / f"{name}.yml")
+    for scenario in experiments.scenarios_of(experiment).values():
+        for run in experiments.runs_of(scenario, seeds=[1]):
+            prepared = prepare(run)
+            prepared.ready()  # every policy in it finds what it needs
+            assert prepared.duration_s == {"local": 12 * 3600 / 40, "pi": 48 * 360}[name]
+
+
+def test_every_policy_drives_a_real_flink_or_is_refused_with_what_it_misses():
+    experiment = experiments.load(FOLDER / "every_policy.yml")
     for run in experiments.runs_of(experiment, seeds=[1]):
-        prepared = prepare(run)
-        prepared.ready()  # every policy in it finds what it needs
-        assert prepared.duration_s == {"local": 12 * 3600 / 40, "pi": 48 * 360}[name]
+        prepare(run).ready()
+    missing = {
+        "decentralized": "named_instances",
+        "ideal": "instant_rescale",
+        "proactive": "standby",
+        "reactive": "standby",
+    }
+    assert {*experiment.policies, *missing} == set(policies.names()), (
+        "a new policy: add it to every_policy.yml"
+    )
+    for name, capability in missing.items():
+        (run,) = experiments.runs_of(experiment, ["static"], [1])
+        other = run.model_copy(update={"policy": name, "policy_parameters": {}})
+        with pytest.raises(FogscaleError, match=f"policy '{name}' needs .*{capability}"):
+            prepare(other).ready()
 
 
 def manifest(nodes, rows):
@@ -48,6 +70,15 @@ def test_nodes_must_be_there_and_as_far_apart_as_the_experiment_says(topology):
     rows = {"nodes": ["services1", "fog1"], "services1": [0, 50], "fog1": [50, 0]}
     with pytest.raises(FogscaleError, match="services1 and fog1 are 50 ms apart there, not 5"):
         check_nodes(few, manifest(["services1", "fog1"], rows))
+
+
+def test_nodes_have_no_more_slots_than_the_testbed_was_built_with(topology):
+    rows = {"nodes": ["services1", "fog1"], "services1": [0, 5], "fog1": [5, 0]}
+    wide = replace(topology, nodes=(topology.nodes[0], replace(topology.nodes[1], slots=4)))
+    with pytest.raises(FogscaleError, match=r"fog1 has 1 slots there, not 4: .*-e fog_slots=4"):
+        check_nodes(wide, manifest(["services1", "fog1"], rows))
+    built = replace(manifest(["services1", "fog1"], rows), services={"flink": {"slots": 4}})
+    check_nodes(wide, built)
 
 
 def test_operators_are_those_of_the_job(topology):

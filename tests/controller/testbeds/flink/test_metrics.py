@@ -57,7 +57,16 @@ NODES = [
 ]
 
 
-def measured(job, since_s=NOW_S - 100, topic_end=10_000, base=None, placement=PLACEMENT, nodes=NODES):
+def measured(
+    job,
+    since_s=NOW_S - 100,
+    topic_end=10_000,
+    base=None,
+    placement=PLACEMENT,
+    nodes=NODES,
+    chain=None,
+    load_since_s=0.0,
+):
     def answer(request):
         if "latency" in request.path:
             result = [gauge(queries.LATENCY_MS, {}, 25)]
@@ -70,8 +79,38 @@ def measured(job, since_s=NOW_S - 100, topic_end=10_000, base=None, placement=PL
         return 200, {"data": {"resultType": "matrix", "result": result}}
 
     with serving(answer) as server:
-        monitor = Monitor(Prometheus(Door(server.url)), OPERATORS, "input", 15.0, base)
-        return monitor.measure(Running("a1", VERTICES, placement, since_s))
+        monitor = Monitor(
+            Prometheus(Door(server.url)), OPERATORS, "input", 15.0, base, chained=chain is not None
+        )
+        vertices = VERTICES if chain is None else dict.fromkeys(VERTICES, chain)
+        return monitor.measure(Running("a1", vertices, placement, since_s, load_since_s))
+
+
+def test_what_was_seen_before_the_load_flowed_is_none_of_its_figures():
+    """A producer that was just started has sent nothing yet: an idle job is no calm one."""
+    found = measured(pipeline(), load_since_s=NOW_S - 5)  # less than half of the window
+    assert found.operators["map"].throughput_per_s is None
+    assert found.operators["map"].offered_rate_per_s is None
+    found = measured(pipeline(), load_since_s=NOW_S - 10)
+    assert found.operators["map"].throughput_per_s == pytest.approx(150)
+    assert found.operators["map"].offered_rate_per_s == pytest.approx(200)
+
+
+def test_of_a_chain_nothing_is_told_that_flink_does_not_know():
+    """Its task counts no record that comes in or leaves: 0 would be a lie, and so would its own busy time."""
+    task_of_all, nodes = "Source: source -> map -> sink: Writer", ("fog1", "fog2")
+    job = [
+        *task(task_of_all, 0, "fog1", 0, 0.0, 0.0),
+        *task(task_of_all, 1, "fog2", 0, 0.0, 0.0),
+        gauge(queries.OFFSET, {"partition": "0"}, 9_000),
+    ]
+    seen = measured(job, placement=dict.fromkeys(VERTICES, nodes), chain=task_of_all)
+    here = seen.operators["map"]
+    assert (here.offered_rate_per_s, here.cpu_ratio) == (pytest.approx(200), pytest.approx(0.7))
+    assert (here.throughput_per_s, here.back_pressure_ratio, here.busy_ratio, here.instances) == (
+        None, None, None, (),
+    )  # fmt: skip
+    assert (seen.lag_records, seen.response_time_ms) == (999, None)
 
 
 def test_rates_and_ratios_are_differences_of_counters():

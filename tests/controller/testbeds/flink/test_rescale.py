@@ -43,6 +43,7 @@ class Fog:
             },
             ("POST", "/jars/upload"): self._upload,
             ("POST", "/jars/j.jar/run"): self._run,
+            ("POST", "/jars/j.jar/plan"): self._plan,
             ("GET", "/jobs/a"): self._look,
             ("GET", "/jobs/a/vertices/v"): lambda _: {
                 "subtasks": [{"status": "RUNNING", "taskmanager-id": node} for node in self.used]
@@ -54,7 +55,7 @@ class Fog:
             },
             ("PUT", "/jobs/a/resource-requirements"): self._require,
         }
-        if path == "/jars/j.jar/run" and "j.jar" not in self.jars:
+        if path.startswith("/jars/j.jar/") and "j.jar" not in self.jars:
             return 404, {"errors": ["no such jar"]}
         answer = handlers[(request.method, path)](request.body)
         return None if answer is None else (200, answer)
@@ -72,6 +73,11 @@ class Fog:
     def _upload(self, _):
         self.jars.add("j.jar")
         return {"filename": "/x/j.jar"}
+
+    def _plan(self, body):
+        assert body["entryClass"] == "x.Nodes"
+        self.log.append(" ".join(body["programArgsList"]))
+        return {"plan": {}}
 
     def _run(self, body):
         assert body["jobId"] != self.id, "Flink takes a job of one id only once"
@@ -120,11 +126,16 @@ def fog(monkeypatch):
     return Fog()
 
 
-def rescaler(server, style, tmp_path):
+TOLD = {"nodes_class": "x.Nodes", "always": ["services1"]}
+
+
+def rescaler(server, style, tmp_path, **told):
     jar = tmp_path / "j.jar"
     jar.write_bytes(b"jar")
     flink = Flink(Door(server.url))
-    program = Program(jar, "x.Y", lambda counts: ["--parallelism", str(counts["map"])], {"map": "map"})
+    program = Program(
+        jar, "x.Y", lambda counts: ["--parallelism", str(counts["map"])], {"map": "map"}, **told
+    )
     fleet = Fleet(Cluster(Door(server.url), "fog"), flink, NODES, patience_s=0.5)
     return Rescaler(RunningJob(flink, program, 0.5), fleet, style, ["map"])
 
@@ -263,3 +274,45 @@ def test_a_jobmanager_that_dies_during_a_restart_costs_no_job(fog, tmp_path):
         assert outcome.message.endswith("the job runs as it did before")
         assert made.runs_as({"map": ("fog1",)})
     assert fog.log[-1] == "run 1 from s3://b/chk-3"
+
+
+@pytest.mark.parametrize(
+    ("style", "log"),
+    [
+        pytest.param(
+            "restart",
+            ["stop", "fog1=0", "fog2=0", "fog2=1", "--use fog2,services1", "run 1 from s3://s"],
+            id="restart: before it starts again",
+        ),
+        pytest.param(
+            "in_place",
+            ["--use fog2,services1", "require 1", "fog1=0"],
+            id="in_place: before slots are given back, so that the right ones are",
+        ),
+        pytest.param(
+            "elastic",
+            ["--use fog1,fog2,services1", "--use fog2,services1", "fog1=0"],
+            id="elastic: before TaskManagers come, and before they leave",
+        ),
+    ],
+)
+def test_flink_is_told_on_which_nodes_the_job_may_run(fog, tmp_path, style, log):
+    with serving(fog) as server:
+        made = rescaler(server, style, tmp_path, **TOLD)
+        made.begin({"map": ("fog1", "fog2")}, {"map": 3})
+        assert "--use fog1,fog2,services1" in fog.log
+        fog.log.clear()
+        made.rescale({"map": ("fog1", "fog2")}, {"map": ("fog2",)})
+        assert fog.log == log
+        fog.log.clear()
+        made.job.release_nodes()
+        assert fog.log == ["--use all"]
+
+
+def test_a_jobmanager_that_has_lost_the_jar_is_told_all_the_same(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "restart", tmp_path, **TOLD)
+        made.job.use(["fog1"])
+        fog.restart_jobmanager()
+        made.job.use(["fog2"])
+    assert fog.log == ["--use fog1,services1", "--use fog2,services1"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller.testbeds.flink.http import Door, RefusedError, UnreachableError
-from controller.testbeds.flink.rest import Bounds, Flink, Savepoint, job_named
+from controller.testbeds.flink.http import Door, UnreachableError
+from controller.testbeds.flink.rest import Bounds, Flink, Savepoint
 from tests.support.http_server import serving
 
 SOURCE, MAP = "e5a72f353fc1e6bbf3bd96a41384998c", "23ab3a59b17e9c45f95cff4c728611fc"
@@ -114,27 +114,9 @@ def test_the_newest_state_of_a_job_that_ended_is_found():
         assert flink.last_state("b2") is None
 
 
-def test_a_job_is_found_by_its_name_unless_two_have_it():
-    def overview(*states):
-        return {
-            "jobs": [{"jid": str(i), "name": "n", "state": s, "start-time": 0} for i, s in enumerate(states)]
-        }
-
-    with asked({"GET /jobs/overview": (200, overview("FINISHED", "RUNNING"))}) as server:
-        found = job_named(Flink(Door(server.url)), "n")
-        assert found is not None
-        assert found.id == "1"
-        assert job_named(Flink(Door(server.url)), "other") is None
-    with (
-        asked({"GET /jobs/overview": (200, overview("RUNNING", "RUNNING"))}) as server,
-        pytest.raises(RefusedError, match="2 jobs are named 'n'"),
-    ):
-        job_named(Flink(Door(server.url)), "n")
-
-
 def test_another_flink_is_no_flink_that_we_know():
     with (
         asked({"GET /jobs/a1": (200, {"jid": "a1"})}) as server,
-        pytest.raises(UnreachableError, match=r"without 'plan'.*2\.3"),
+        pytest.raises(UnreachableError, match=r"'plan'.*2\.3"),
     ):
         Flink(Door(server.url)).job("a1")

@@ -109,6 +109,19 @@ def test_the_mean_response_is_between_the_quantiles_of_a_skewed_time():
     assert sample.response_p50_ms < sample.response_mean_ms < sample.response_p95_ms
 
 
+def test_what_every_record_takes_besides_comes_on_top_and_makes_more_of_them_late():
+    """As above: an exponential sojourn of 0.1 s; 0.3 of 0.5 s are gone before it begins."""
+    kinds = {
+        "plain": {"share": 0.5, "deadline_s": 0.5},
+        "sent": {"share": 0.5, "deadline_s": 0.5, "least_s": 0.3},
+    }
+    sample = last_sample(simulated(constant(90, 1000), map_nodes=["fog1"], kinds=kinds), 1000)
+    records = 0.5 * sample.offered_records
+    besides_s = (sample.time_in_job_s["sent"] - sample.time_in_job_s["plain"]) / records
+    assert besides_s == pytest.approx(0.3, rel=1e-3)
+    assert sample.late_records["sent"] / records == pytest.approx(exp(-(0.2 - 0.007) / 0.1), rel=0.1)
+
+
 def test_shares_beyond_the_whole_are_explained():
     kinds = {"a": {"share": 0.7, "deadline_s": 1}, "b": {"share": 0.7, "deadline_s": 1}}
     with pytest.raises(FogscaleError, match=r"shares add up to 1.4"):
@@ -231,6 +244,52 @@ def test_noise_has_the_spread_it_is_said_to_have(noise, read):
     (spread,) = noise.values()
     assert np.std(off) == pytest.approx(spread, rel=0.1)
     assert np.mean(off) == pytest.approx(0, abs=spread / 10)
+
+
+def readings_of(rate_per_s, noise, count=4000, **settings):
+    """The CPU of one replica that can do 100/s, read in every step."""
+    job = simulated(constant(rate_per_s, count + 100), map_nodes=["fog1"], noise=noise, **settings)
+    job.wait(20)
+    read = []
+    for _ in range(count):
+        read.append(job.observe().operators["map"].instances[0].cpu_ratio)
+        job.wait(1)
+    return np.array(read)
+
+
+def test_readings_whose_windows_overlap_share_their_errors():
+    """Windows of 4 s, read every second: 3, 2 and 1 of 4 s are shared, then none; the spread stays."""
+    off = readings_of(50, {"cpu_absolute": 0.05, "cpu_by_window": True}, metric_window_s=4) - 0.5
+    assert off.std() == pytest.approx(0.05, rel=0.1)
+    for lag, shared in ((1, 0.75), (2, 0.5), (3, 0.25), (4, 0.0), (8, 0.0)):
+        assert (off[lag:] * off[:-lag]).mean() / off.var() == pytest.approx(shared, abs=0.08)
+
+
+def test_readings_a_window_apart_share_nothing_and_instances_have_errors_of_their_own():
+    noise = {"cpu_absolute": 0.05, "cpu_by_window": True}
+    job = simulated(constant(80, 9100), map_nodes=["fog1", "fog2"], noise=noise, metric_window_s=2)
+    job.wait(10)
+    off = np.empty((1500, 2))
+    for k in range(len(off)):
+        off[k] = [one.cpu_ratio for one in job.observe().operators["map"].instances]
+        job.wait(3)
+    off -= off.mean(axis=0)
+    assert off.std() == pytest.approx(0.05, rel=0.1)
+    assert (off[1:] * off[:-1]).mean() / off.var() == pytest.approx(0, abs=0.08)
+    assert abs(np.corrcoef(off.T)[0, 1]) < 0.1
+
+
+@pytest.mark.parametrize("load", [0.2, 0.6, 0.9])
+def test_a_gauge_that_counts_ticks_errs_by_its_load(load):
+    """A binomial of 50 ticks: √(x(1 − x) / 50), which is 0.069 at a load of 0.6."""
+    read = readings_of(round(100 * load), {"cpu_ticks": 50}, metric_window_s=1)
+    kept = read[(read > 0) & (read < 1)]  # what lies beyond is cut off
+    assert len(kept) > 0.98 * len(read)
+    assert kept.std() == pytest.approx((load * (1 - load) / 50) ** 0.5, rel=0.1)
+
+
+def test_a_gauge_that_counts_ticks_does_not_err_at_full_load():
+    assert set(readings_of(150, {"cpu_ticks": 50}, count=100, metric_window_s=1)) == {1.0}
 
 
 def test_slow_noise_has_the_spread_and_lasts_as_long_as_it_is_said_to():

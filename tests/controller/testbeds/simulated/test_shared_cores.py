@@ -60,7 +60,7 @@ def test_one_that_moves_away_gives_both_a_core():
     assert seen.nodes["n2"].cpu_ratio == pytest.approx(0.8)
 
 
-def test_edf_moves_a_replica_from_a_crowded_node_to_the_near_one():
+def test_edf_moves_a_replica_from_a_crowded_node_to_a_calm_one():
     testbed = crowded(True, TOGETHER, rate_per_s=45)  # 90 % of half a core each
     policy = create(
         "edf", {"local": "threshold", "high_ratio": 0.95, "migration": True, "overloaded_ratio": 0.8}

@@ -37,6 +37,7 @@ public final class Lookup implements Job {
                 new Option("service", "localhost:9870", "where fogscale.jobs.HotspotService listens, as host:port"),
                 new Option("ask", "sync", "sync: one question at a time; async: many at once"),
                 new Option("in-flight", "100", "questions at once, of each instance, when asked async"),
+                new Option("cost-us", "0", "processor time that map takes for a record, besides asking"),
                 new Option("answer-within-ms", "30000", "before the job fails and starts again from its last checkpoint"));
     }
 
@@ -63,10 +64,11 @@ public final class Lookup implements Job {
             throw new BadArgument("--service: write host:port, not '" + arguments.text("service") + "'");
         }
         int port = (int) Arguments.whole("--service: the port", sides[1], 1, 65_535);
-        return new Service(sides[0], port, (int) arguments.number("answer-within-ms", 1, 3_600_000));
+        return new Service(sides[0], port, (int) arguments.number("answer-within-ms", 1, 3_600_000),
+                arguments.number("cost-us", 0, 60_000_000));
     }
 
-    record Service(String host, int port, int withinMs) implements Serializable {
+    record Service(String host, int port, int withinMs, long costUs) implements Serializable {
         HotspotClient connect() throws IOException {
             return new HotspotClient(host, port, withinMs);
         }
@@ -87,6 +89,7 @@ public final class Lookup implements Job {
         private static final long serialVersionUID = 1;
         private final Service service;
         private transient HotspotClient client;
+        private transient Cost cost;
 
         AskOne(Service service) {
             this.service = service;
@@ -95,11 +98,15 @@ public final class Lookup implements Job {
         @Override
         public void open(OpenContext context) throws IOException {
             client = service.connect();
+            cost = new Cost(service.costUs);
         }
 
         @Override
         public Output map(Input ride) throws Exception {
-            return ask(client, ride).get(service.withinMs, TimeUnit.MILLISECONDS);
+            long begunNs = cost.begin();
+            CompletableFuture<Output> answer = ask(client, ride);
+            cost.end(begunNs);
+            return answer.get(service.withinMs, TimeUnit.MILLISECONDS);
         }
 
         @Override
@@ -114,6 +121,7 @@ public final class Lookup implements Job {
         private static final long serialVersionUID = 1;
         private final Service service;
         private transient HotspotClient client;
+        private transient Cost cost;
 
         AskMany(Service service) {
             this.service = service;
@@ -122,11 +130,15 @@ public final class Lookup implements Job {
         @Override
         public void open(OpenContext context) throws IOException {
             client = service.connect();
+            cost = new Cost(service.costUs);
         }
 
         @Override
         public void asyncInvoke(Input ride, ResultFuture<Output> result) {
-            ask(client, ride).whenComplete((output, error) -> {
+            long begunNs = cost.begin();
+            CompletableFuture<Output> answer = ask(client, ride);
+            cost.end(begunNs);
+            answer.whenComplete((output, error) -> {
                 if (error == null) {
                     result.complete(List.of(output));
                 } else {

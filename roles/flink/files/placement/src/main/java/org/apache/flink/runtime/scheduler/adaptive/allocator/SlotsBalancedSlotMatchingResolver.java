@@ -1,5 +1,6 @@
 package org.apache.flink.runtime.scheduler.adaptive.allocator;
 
+import fogscale.placement.NodesInUse;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -16,8 +17,8 @@ import org.apache.flink.runtime.scheduler.adaptive.allocator.SlotSharingSlotAllo
 /**
  * Which slot runs what, instead of Flink's own class of this name, which comes later on the class path and looks at how many
  * slots of a TaskManager are taken, not at which it is: groups of sources and sinks go to the TaskManager of the services node,
- * all others to the fog, node by node in the order of their names. A job that needs more slots than one side has takes the other
- * side's, so that it runs in any case.
+ * all others to the fog, node by node in the order of their names, those in use first: a job that gives slots back keeps theirs. A
+ * job that needs more slots than one side has takes the other side's, so that it runs in any case.
  */
 public enum SlotsBalancedSlotMatchingResolver implements SlotMatchingResolver {
     INSTANCE;
@@ -42,6 +43,7 @@ public enum SlotsBalancedSlotMatchingResolver implements SlotMatchingResolver {
         List<PhysicalSlot> sorted = new ArrayList<>(slots);
         sorted.sort(Comparator
                 .<PhysicalSlot, Boolean>comparing(slot -> taskManager(slot).equals(SERVICES_TASKMANAGER))
+                .thenComparing(slot -> !NodesInUse.contains(taskManager(slot)))
                 .thenComparing(SlotsBalancedSlotMatchingResolver::taskManager)
                 .thenComparing(PhysicalSlot::getPhysicalSlotNumber));
         return new ArrayDeque<>(sorted);
