@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -26,6 +27,8 @@ class Interruption:
         self.came = False
 
     def __enter__(self) -> Interruption:
+        # What was there before is none of Ansible's: Spark's Java, for one.
+        self._older = {each.number for each in processes() if each.parent == os.getpid()}
         self._before = {
             number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)
         }
@@ -39,7 +42,7 @@ class Interruption:
 
     def __call__(self) -> bool:
         if self.came:
-            end_sessions_of_children()
+            end_sessions_of_children(self._older)
         return self.came
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
@@ -57,11 +60,11 @@ def processes() -> list[Process]:
     return found
 
 
-def end_sessions_of_children(patience_s: float = 5.0) -> None:
-    """Those of our children and of theirs. What made a session of its own further down is meant to stay: the
-    supervisor of the nodes, connections of ssh."""
+def end_sessions_of_children(spared: Collection[int], patience_s: float = 5.0) -> None:
+    """Those of our children and of theirs, but for the children to be spared. What made a session of its own
+    further down is meant to stay: the supervisor of the nodes, connections of ssh."""
     living = processes()
-    children = {each.number for each in living if each.parent == os.getpid()}
+    children = {each.number for each in living if each.parent == os.getpid() and each.number not in spared}
     near = [each for each in living if each.number in children or each.parent in children]
     sessions = {each.session for each in near} - {os.getsid(0)}
     deadline = time.monotonic() + patience_s

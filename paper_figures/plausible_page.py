@@ -41,13 +41,14 @@ def write_plausible_page(
 ) -> None:
     drawn = pd.DataFrame([dict(world.world.drawn) for world in nearest])
     values = values_table(published, experiment, table, nearest, beside)
-    drawn.assign(
+    kept = drawn.assign(
         set=[world.world.number for world in nearest],
         p=[world.draw.p for world in nearest],
         near=[world.near for world in nearest],
         agree=[world.orders["agree"] for world in nearest],
-    ).to_csv(folder / "plausible_worlds.csv", index=False)
-    values.to_csv(folder / "plausible_values.csv", index=False)
+    )
+    write_whole(folder / "plausible_worlds.csv", kept.to_csv(index=False))
+    write_whole(folder / "plausible_values.csv", values.to_csv(index=False))
     with styled():
         save(draw_posterior(drawn, found), folder / "plausible_posterior")
         save(draw_values(published, table, nearest), folder / "plausible_away")

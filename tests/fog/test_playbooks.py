@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ import yaml
 
 from fog.interruption import processes
 from fog.playbooks import Progress, Step, run
-from fogscale.errors import FogscaleError
+from fogscale.errors import FogscaleError, Interrupted
 
 
 def event(kind: str, **data: object) -> dict[str, object]:
@@ -116,8 +117,11 @@ def test_an_interruption_ends_what_the_workers_started_but_not_what_is_meant_to_
     handler = signal.getsignal(signal.SIGINT)
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
-    with pytest.raises(FogscaleError, match=r"^interrupted: run the same command again to go on$"):
-        run(str(playbook), "local", {})
+    with subprocess.Popen(["sleep", "300"], start_new_session=True) as older:  # as Spark's Java is
+        with pytest.raises(Interrupted, match=r"^interrupted: run the same command again to go on$"):
+            run(str(playbook), "local", {})
+        assert older.poll() is None
+        older.kill()
     supervisor, build = map(int, started.read_text().split())
     living = {each.number for each in processes()}
     assert supervisor in living

@@ -168,7 +168,7 @@ def test_a_run_in_which_nothing_changes_is_analysed_too(tmp_path, short_csv):
         (["rnu"], "rnu"),
         (["compare", "--policies", "static"], "at least two different policies"),
         (["figures", "--paper", "geschale"], "unknown paper 'geschale': did you mean gesscale?"),
-        (["workloads", "show", "taxi", "--plot", "/proc/none/x.png"], "cannot draw into"),
+        (["workloads", "show", "taxi", "--plot", "/proc/none/x.png"], "cannot write"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(arguments, message, tmp_path):

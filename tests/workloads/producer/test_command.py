@@ -214,10 +214,11 @@ def test_a_report_that_cannot_be_written_any_more_is_printed_instead(broker, top
         try:
             wait_until_records_arrive(broker, topic)
             folder.rmdir()
+            folder.touch()
             running.send_signal(signal.SIGINT)
             printed, complaint = running.communicate(timeout=300)
         finally:
             running.kill()
     assert running.returncode == 2
-    assert "report.json: No such file" in complaint
+    assert "report.json: Not a directory" in complaint
     assert json.loads(printed)["acknowledged"] > 10
