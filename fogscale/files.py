@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -36,7 +37,9 @@ def write_whole(path: Path, content: str | bytes, advice: str = "choose another 
             unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise FogscaleError(f"cannot write {path}: {error.strerror}; {advice}") from error
+        # That a file is where a folder should be is "File exists" to mkdir, which sounds as if it were the path's own.
+        why = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror
+        raise FogscaleError(f"cannot write {path}: {why}; {advice}") from error
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -19,8 +20,18 @@ def test_known_policies_differ():
 
 def test_any_policy_has_its_colour_in_every_process():
     code = "from analysis.plotting import POLICY_COLOUR; print(POLICY_COLOUR['mine'])"
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert other.stdout.strip() == POLICY_COLOUR["mine"]
+    colours = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(colours) == 1
+    assert POLICY_COLOUR["mine"].startswith("#")
     assert "mine" not in POLICY_COLOUR  # looking is not adding
 
 
