@@ -94,4 +94,4 @@ def objection(
     for node, replicas in taken.items():
         if replicas > topology.node(node).slots:
             return f"{node} has {topology.node(node).slots} slots, not {replicas}"
-    return "hot standby is not offered here" if plan.standby else None
+    return None

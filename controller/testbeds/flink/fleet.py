@@ -1,4 +1,5 @@
-"""The TaskManagers of the fog: one Deployment per node with 0 or 1 of them, so a plan is what runs."""
+"""The TaskManagers of the fog: one Deployment per node with 0 or 1 of them, so a plan is what runs. Those on
+standby are up besides, and run nothing."""
 
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ class Fleet:
         self._cluster, self._flink = cluster, flink
         self.nodes = tuple(nodes)
         self._patience_s = patience_s
+        self.standby: frozenset[str] = frozenset()  # kept up, whatever else is wanted
 
     def asked_for(self) -> frozenset[str]:
         return frozenset(node for node in self.nodes if self._cluster.replicas(_deployment(node)))
@@ -45,17 +47,17 @@ class Fleet:
         return frozenset(each.id for each in self._flink.taskmanagers()) & frozenset(self.nodes)
 
     def change(self, wanted: Collection[str]) -> None:
-        """Asks Kubernetes for exactly these, and does not wait."""
-        asked_for = self.asked_for()
+        """Asks Kubernetes for exactly these and those on standby, and does not wait."""
+        asked_for, up = self.asked_for(), self.standby.union(wanted)
         for node in self.nodes:
-            if (node in wanted) != (node in asked_for):
-                self._cluster.scale(_deployment(node), int(node in wanted))
+            if (node in up) != (node in asked_for):
+                self._cluster.scale(_deployment(node), int(node in up))
 
     def wait_for(self, wanted: Collection[str]) -> None:
-        """Until Flink knows all of these, and nobody else."""
+        """Until Flink knows all of these, and nobody else that is not on standby."""
         names = ", ".join(sorted(wanted)) or "none"
         until(
-            lambda: self.registered() == frozenset(wanted),
+            lambda: self.registered() - self.standby.difference(wanted) == frozenset(wanted),
             self._patience_s,
             f"changing the TaskManagers to {names}",
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from controller.model import Topology
 from controller.testbeds import Assignment, Setup, register
-from controller.testbeds.flink.offers import ALWAYS, UNCHAINED
+from controller.testbeds.flink.offers import ALWAYS, NOT_ELASTIC, UNCHAINED
 from controller.testbeds.flink.settings import FlinkSettings
 from fog.folders import TESTBEDS
 from fogscale.errors import FogscaleError
@@ -18,7 +18,7 @@ class RealFlink:
 
     settings = FlinkSettings
     offers = ALWAYS
-    may_offer = UNCHAINED
+    may_offer = UNCHAINED | NOT_ELASTIC
 
     @property
     def experiments(self) -> dict[str, Path]:

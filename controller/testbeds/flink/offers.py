@@ -1,4 +1,4 @@
-"""What a real Flink offers to policies. Not: pinned operators, hot standby, instant rescaling."""
+"""What a real Flink offers to policies. Not: pinned operators, instant rescaling."""
 
 from __future__ import annotations
 
@@ -29,5 +29,10 @@ UNCHAINED: Capabilities = frozenset(
 )
 
 
+# With `elastic` the job takes every slot there is, so that nothing can be kept idle.
+NOT_ELASTIC: Capabilities = frozenset({Capability.STANDBY})
+
+
 def offers_with(settings: FlinkSettings) -> Capabilities:
-    return ALWAYS if settings.chained else ALWAYS | UNCHAINED
+    offered = ALWAYS if settings.chained else ALWAYS | UNCHAINED
+    return offered if settings.style == "elastic" else offered | NOT_ELASTIC

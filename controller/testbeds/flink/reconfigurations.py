@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from controller.contract import Step
 from controller.model import Placement, Plan, Receipt
+from controller.testbeds.flink.http import UnreachableError
 from controller.testbeds.flink.incidents import Incidents
 from controller.testbeds.flink.ledger import Ledger
 from controller.testbeds.flink.rescale import Outcome, Rescaler
@@ -66,21 +67,23 @@ class Reconfigurations:
 
     def refuse(self, plan: Plan, problem: str) -> None:
         now_s = self._now_s()
-        wanted = {**self.requested, **{name: tuple(nodes) for name, nodes in plan.placement.items()}}
-        self.last = Decision(now_s, _change(self.requested, wanted), "refused")
+        self.last = Decision(now_s, _change(self.requested, self.wanted_by(plan)), "refused")
         self._settle(Receipt(plan, "refused", now_s, now_s, message=problem))
 
-    def start(self, plan: Plan) -> None:
-        wanted = {**self.requested, **{name: tuple(nodes) for name, nodes in plan.placement.items()}}
-        now_s = self._now_s()
+    def wanted_by(self, plan: Plan) -> dict[str, tuple[str, ...]]:
+        return {**self.requested, **{name: tuple(nodes) for name, nodes in plan.placement.items()}}
+
+    def start(self, plan: Plan, standby: Collection[str] = ()) -> None:
+        """`standby`: nodes that are to have an idle TaskManager."""
+        wanted, now_s = self.wanted_by(plan), self._now_s()
         if wanted == self.requested:
-            self._settle(Receipt(plan, "unchanged", now_s, now_s, message="already so"))
+            self._settle(self._with_standby(plan, standby, now_s))
             return
         before, self.requested = self.requested, wanted
         self.count += 1
         self.last = Decision(now_s, _change(before, wanted), "…")
         self._worker = threading.Thread(
-            target=self._carry_out, args=(plan, before, wanted, now_s), daemon=True
+            target=self._carry_out, args=(plan, before, wanted, standby, now_s), daemon=True
         )
         self._worker.start()
 
@@ -134,9 +137,10 @@ class Reconfigurations:
         plan: Plan,
         before: dict[str, tuple[str, ...]],
         wanted: dict[str, tuple[str, ...]],
+        standby: Collection[str],
         begun_s: float,
     ) -> None:
-        outcome = self._rescaler.rescale(before, wanted)
+        outcome = self._rescaler.rescale(before, wanted, standby)
         if not outcome.done:
             self.requested = before
         self._wait_for_output()
@@ -160,6 +164,13 @@ class Reconfigurations:
                 outcome.message,
             )
         )
+
+    def _with_standby(self, plan: Plan, standby: Collection[str], now_s: float) -> Receipt:
+        try:
+            self._rescaler.keep_on_standby(self.requested, standby)
+        except UnreachableError as error:
+            return Receipt(plan, "failed", now_s, self._now_s(), message=str(error))
+        return Receipt(plan, "unchanged", now_s, now_s, message="already so")
 
     def _wait_for_output(self) -> None:
         self.running_since_s, runs_s = time.time(), self._now_s()

@@ -34,23 +34,38 @@ class Rescaler:
 
     def begin(self, placement: Placement, most: Mapping[str, int]) -> None:
         """Starts the job, from its savepoint if it has one."""
-        self.fleet.change(self._nodes(placement))
-        self.fleet.wait_for(self._nodes(placement))
-        self.job.use(self._nodes(placement))
+        self.fleet.change(self.nodes_of(placement))
+        self.fleet.wait_for(self.nodes_of(placement))
+        self.job.use(self.nodes_of(placement))
         self.job.start(self._counts(placement))
         if self.style == "elastic":
             self.job.require(self.job.program.instances(most))
         self.job.wait_until_it_runs(self._counts(placement))
 
-    def rescale(self, before: Placement, wanted: Placement) -> Outcome:
-        """Never raises what leaves a job behind: if the new set cannot be had, the old one is back."""
+    def rescale(
+        self, before: Placement, wanted: Placement, standby: Collection[str] | None = None
+    ) -> Outcome:
+        """Never raises what leaves a job behind: if the new set cannot be had, the old one is back. A node on
+        standby that is wanted now stays up throughout; `standby` are those afterwards (None: the others)."""
+        nodes = self.nodes_of(wanted)
+        afterwards = self.fleet.standby - nodes if standby is None else frozenset(standby)
+        self.fleet.standby = (self.fleet.standby & nodes) | afterwards
         try:
-            STYLES[self.style](self.job, self.fleet, self._nodes(wanted), self._counts(wanted))
+            STYLES[self.style](self.job, self.fleet, nodes, self._counts(wanted))
+            self.fleet.standby = afterwards
             return Outcome(True)
         except SavepointError as error:
             return Outcome(False, str(error))
         except FogscaleError as error:
             return Outcome(False, f"{error}; {self._back(before)}")
+
+    def keep_on_standby(self, placement: Placement, standby: Collection[str]) -> None:
+        """Beside a job that runs on as it does."""
+        self.fleet.standby = frozenset(standby)
+        self.fleet.change(self.nodes_of(placement))
+
+    def nodes_of(self, placement: Placement) -> frozenset[str]:
+        return frozenset(node for name in self.scaled for node in placement[name])
 
     def runs_as(self, placement: Placement) -> bool:
         """Whether the job runs on exactly these nodes."""
@@ -59,7 +74,7 @@ class Rescaler:
 
     def _back(self, before: Placement) -> str:
         try:
-            nodes, counts = self._nodes(before), self._counts(before)
+            nodes, counts = self.nodes_of(before), self._counts(before)
             if self.job.is_lost:
                 self.job.give_up()
             if self.job.id is None:
@@ -73,9 +88,6 @@ class Rescaler:
             return "the job runs as it did before"
         except FogscaleError as error:
             return f"and it could not be brought back ({error})"
-
-    def _nodes(self, placement: Placement) -> frozenset[str]:
-        return frozenset(node for name in self.scaled for node in placement[name])
 
     def _counts(self, placement: Placement) -> Counts:
         return self.job.program.instances({name: len(placement[name]) for name in self.scaled})

@@ -34,6 +34,7 @@ from controller.testbeds.flink.reconfigurations import Reconfigurations, unsettl
 from controller.testbeds.flink.rescale import Rescaler
 from controller.testbeds.flink.rest import ENDED
 from controller.testbeds.flink.settings import FlinkSettings
+from controller.testbeds.flink.standby import on_standby
 from controller.testbeds.flink.status import status_line
 from controller.testbeds.flink.watch import State, Watch
 from fog.checks.inotify import check_spare_instances
@@ -127,6 +128,7 @@ class FlinkTestbed:
             topology=self._topology,
             placement=placement,
             requested=dict(self._changes.requested),
+            standby=self._idle(),
             operators=seen.operators or {each.name: OperatorMetrics() for each in self._topology.operators},
             nodes={
                 node.name: seen.nodes[node.name] for node in self._topology.nodes if node.name in seen.nodes
@@ -143,7 +145,7 @@ class FlinkTestbed:
         if problem:
             self._changes.refuse(plan, problem)
         else:
-            self._changes.start(plan)
+            self._changes.start(plan, self._standby_for(plan))
 
     def wait(self, seconds: float) -> None:
         until_s = time.monotonic() + seconds
@@ -281,6 +283,7 @@ class FlinkTestbed:
         self._has_begun = True
         reached_s = steps[-1].observation.time_s + steps[-1].waited_s
         self._changes.requested |= steps[-1].observation.requested
+        self._rescaler.fleet.standby = frozenset(steps[-1].observation.standby)
         before, plan, asked_s = self._changes.requested, None, reached_s
         for step in unsettled(steps)[:1]:  # those after it were refused: one at a time
             if step.plan is not None and self._objection(step.plan) is None:
@@ -369,8 +372,8 @@ class FlinkTestbed:
             self._incidents.away("Flink", str(error))
             if not self._ledger.processed_since(self._now_s() - 2 * self._settings.sample_interval_s):
                 self._running = dict.fromkeys(self._running, 0)
-        asked_for = sum(len(nodes) for nodes in self._changes.requested.values())
-        return State(self._running, self._changes.count, 0, asked_for)
+        asked_for, idle = sum(len(nodes) for nodes in self._changes.requested.values()), len(self._idle())
+        return State(self._running, self._changes.count, idle, asked_for + idle)
 
     def _look_at_job(self) -> None:
         job, is_busy = self._rescaler.job, self._changes.is_busy
@@ -404,14 +407,40 @@ class FlinkTestbed:
     def _note_job(self, job: RunningJob) -> None:
         self._notebook.change(job_id=job.id, savepoint=job.savepoint)
 
+    def _idle(self) -> tuple[str, ...]:
+        """Nodes with a TaskManager on standby that is up."""
+        rescaler = self._rescaler
+        idle = rescaler.fleet.standby - rescaler.nodes_of(self._changes.requested)
+        if not idle:
+            return ()
+        try:
+            return tuple(sorted(idle & {each.id for each in self._connection.glance.taskmanagers()}))
+        except UnreachableError:
+            return ()
+
+    def _standby_for(self, plan: Plan) -> tuple[str, ...]:
+        rescaler = self._rescaler
+        used = rescaler.nodes_of(self._changes.requested)
+        return on_standby(
+            plan.standby,
+            wanted=rescaler.nodes_of(self._changes.wanted_by(plan)),
+            idle=sorted(rescaler.fleet.standby - used),
+            given_up=sorted(used),
+            free=[node.name for node in self._topology.nodes if node.name in self._usable],
+        )
+
     def _look_for_ready_nodes(self) -> None:
         with suppress(UnreachableError):  # as they were, then
             self._ready = self._connection.ready_nodes()
 
     def _objection(self, plan: Plan) -> str | None:
         pinned = {name: nodes for name, nodes in self._changes.requested.items() if name not in self._scaled}
-        fog = frozenset(self._connection.access.fog_nodes) & self._ready
-        return objection(plan, self._topology, self._scaled, pinned, fog, self._input.partitions)
+        return objection(plan, self._topology, self._scaled, pinned, self._usable, self._input.partitions)
+
+    @property
+    def _usable(self) -> frozenset[str]:
+        """The fog nodes that are ready."""
+        return frozenset(self._connection.access.fog_nodes) & self._ready
 
     # End
 
@@ -443,4 +472,5 @@ class FlinkTestbed:
             job.give_up() if job.is_lost else job.stop()
         job.release_nodes()
         job.forget_jar()
+        self._rescaler.fleet.standby = frozenset()
         self._rescaler.fleet.change(())

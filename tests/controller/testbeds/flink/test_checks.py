@@ -43,8 +43,6 @@ def test_every_policy_drives_a_real_flink_or_is_refused_with_what_it_misses():
     missing = {
         "decentralized": "named_instances",
         "ideal": "instant_rescale",
-        "proactive": "standby",
-        "reactive": "standby",
     }
     assert {*experiment.policies, *missing} == set(policies.names()), (
         "a new policy: add it to every_policy.yml"
@@ -54,6 +52,13 @@ def test_every_policy_drives_a_real_flink_or_is_refused_with_what_it_misses():
         other = run.model_copy(update={"policy": name, "policy_parameters": {}})
         with pytest.raises(FogscaleError, match=f"policy '{name}' needs .*{capability}"):
             prepare(other).ready()
+
+
+def test_a_job_that_takes_every_slot_leaves_none_on_standby():
+    (run,) = experiments.runs_of(experiments.load(FOLDER / "every_policy.yml"), ["reactive"], [1])
+    elastic = run.model_copy(update={"testbed": run.testbed.model_copy(update={"style": "elastic"})})
+    with pytest.raises(FogscaleError, match="policy 'reactive' needs .*standby"):
+        prepare(elastic).ready()
 
 
 def manifest(nodes, rows):

@@ -6,7 +6,7 @@ import pytest
 
 from controller.model import Capability
 from controller.testbeds.flink.layout import as_asked, check_layout, companions_of, instances_of, vertices_of
-from controller.testbeds.flink.offers import ALWAYS, UNCHAINED, offers_with
+from controller.testbeds.flink.offers import ALWAYS, NOT_ELASTIC, UNCHAINED, offers_with
 from controller.testbeds.flink.settings import FlinkSettings
 from fogscale.errors import FogscaleError
 from workloads.jobs.catalog import find
@@ -63,5 +63,6 @@ def test_what_cannot_run_so_is_refused_before_anything_starts(values, words):
 
 
 def test_what_is_offered_is_what_there_is():
-    assert offers_with(FlinkSettings()) == ALWAYS | UNCHAINED
+    assert offers_with(FlinkSettings()) == ALWAYS | UNCHAINED | NOT_ELASTIC
+    assert offers_with(FlinkSettings(style="elastic")) == ALWAYS | UNCHAINED
     assert Capability.BACK_PRESSURE not in offers_with(FlinkSettings(layout="fog", chained=True))

@@ -49,7 +49,7 @@ class FakeRescaler:
     def runs_as(self, placement):
         return self.at == dict(placement)
 
-    def rescale(self, before, wanted):
+    def rescale(self, before, wanted, standby=None):
         self.log.append("rescale")
         return Outcome(self.succeeds, "" if self.succeeds else "no savepoint")
 

@@ -316,3 +316,51 @@ def test_a_jobmanager_that_has_lost_the_jar_is_told_all_the_same(fog, tmp_path):
         fog.restart_jobmanager()
         made.job.use(["fog2"])
     assert fog.log == ["--use fog1,services1", "--use fog2,services1"]
+
+
+def test_a_node_on_standby_stays_up_and_runs_nothing(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "in_place", tmp_path, **TOLD)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        made.keep_on_standby({"map": ("fog1",)}, ["fog3"])
+        assert fog.up == {"fog1", "fog3"}
+        assert made.runs_as({"map": ("fog1",)})
+        fog.log.clear()
+        made.keep_on_standby({"map": ("fog1",)}, ["fog3"])
+        assert fog.log == []
+
+
+@pytest.mark.parametrize(
+    ("style", "log"),
+    [
+        pytest.param(
+            "in_place",
+            ["fog2=1", "--use fog1,fog3,services1", "require 2"],
+            id="in_place: the job waits for nobody, and another node gets ready meanwhile",
+        ),
+        pytest.param(
+            "restart",
+            ["stop", "fog1=0", "fog2=1", "fog1=1", "--use fog1,fog3,services1", "run 2 from s3://s"],
+            id="restart: the TaskManagers that were in use begin anew",
+        ),
+    ],
+)
+def test_a_scale_up_uses_the_node_on_standby_without_starting_it(fog, tmp_path, style, log):
+    with serving(fog) as server:
+        made = rescaler(server, style, tmp_path, **TOLD)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        made.keep_on_standby({"map": ("fog1",)}, ["fog3"])
+        fog.log.clear()
+        assert made.rescale({"map": ("fog1",)}, {"map": ("fog1", "fog3")}, ["fog2"]).done
+        assert (fog.log, fog.up, made.fleet.standby) == (log, {"fog1", "fog2", "fog3"}, {"fog2"})
+
+
+def test_a_node_that_is_given_up_can_stay_on_standby(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "in_place", tmp_path, **TOLD)
+        made.begin({"map": ("fog1", "fog2")}, {"map": 3})
+        assert made.rescale({"map": ("fog1", "fog2")}, {"map": ("fog1",)}, ["fog2"]).done
+        assert fog.up == {"fog1", "fog2"}
+        fog.log.clear()
+        assert made.rescale({"map": ("fog1",)}, {"map": ("fog1",)}).done
+        assert "fog2=0" not in fog.log  # nobody said that it should go
