@@ -91,8 +91,8 @@ class Testbed(Protocol):
 
     # A testbed may also have `findings: Mapping[str, Any]`: what it found out besides its samples, such as an
     # audit of all records. They stand at the end of the journal, so that reports can show them.
-    # `happened() -> tuple[Note, ...]`: what befell the run since the last call, such as a service that was
-    # away; journalled beside the notes of the policy.
+    # `happened() -> tuple[Note, ...]`: what happened to the run since the last call, such as a service that
+    # was away; journalled beside the notes of the policy.
     # And `tell`, which the loop sets to its progress: called with the time reached and how things stand.
 
     def restore(self, steps: Sequence[Step]) -> None:

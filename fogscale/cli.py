@@ -1,4 +1,4 @@
-"""The command line. Every command reads its arguments, calls one function and prints; what the user can mend
+"""The command line. Every command reads its arguments, calls one function and prints; what the user can fix
 is one line with the fix and exit code 2."""
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ Analyze = Annotated[bool, typer.Option("--analyze", help="Analyse in Spark and w
 
 
 def main() -> None:
-    """The entry point: whatever the user can mend becomes one line and exit code 2, Ctrl-C one and 130."""
+    """The entry point: whatever the user can fix becomes one line and exit code 2, Ctrl-C one and 130."""
     signal.signal(signal.SIGINT, interrupted)
     for stream in (sys.stdout, sys.stderr):  # a terminal that knows no such sign gets its number
         if isinstance(stream, TextIOWrapper):

@@ -1,4 +1,4 @@
-"""Errors a user can mend, and how misspelt names find their way back."""
+"""Errors a user can fix, and how misspelt names find their way back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LONGEST_LINE = 1200  # characters of a message
 
 
 class FogscaleError(Exception):
-    """Something the user can mend: its message is one line that says what to change. Exit code 2."""
+    """Something the user can fix: its message is one line that says what to change. Exit code 2."""
 
 
 class Interrupted(BaseException):  # nothing went wrong

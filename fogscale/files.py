@@ -37,7 +37,7 @@ def write_whole(path: Path, content: str | bytes, advice: str = "choose another 
             unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:
-        # That a file is where a folder should be is "File exists" to mkdir, which sounds as if it were the path's own.
+        # A file where a folder should be is "File exists" to mkdir, which sounds as if the path itself existed.
         why = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror
         raise FogscaleError(f"cannot write {path}: {why}; {advice}") from error
 

@@ -132,7 +132,7 @@ def unpack(wheel: Path, keep: Sequence[str], target: Path) -> None:
         for pattern in keep:
             names = [name for name in archive.namelist() if fnmatch(name, pattern)]
             if not names:
-                raise FogscaleError(f"{wheel.name} has no {pattern}: mend 'keep'")
+                raise FogscaleError(f"{wheel.name} has no {pattern}: fix 'keep'")
             archive.extractall(target, names)
 
 
@@ -166,5 +166,5 @@ def _advice(output: str) -> str:
         return "do not use it; if its version was changed on purpose, write the new sums ('go mod tidy')"
     at_a_line = re.search(r"\.(go:\d+|java:\[\d+)", output)
     if at_a_line and not re.search(r"dial tcp|GOPROXY|\bGet \"http", output):
-        return "mend its sources"
+        return "fix its sources"
     return "check the network and the registries' settings"

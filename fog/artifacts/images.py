@@ -58,7 +58,7 @@ def _files(name: str, inside: str, origin: str, folders: Mapping[str, Path]) -> 
     part, _, pattern = origin.partition("/")
     found = sorted(folders[part].glob(pattern))
     if not found:
-        raise FogscaleError(f"{origin} matches no file of the artifact {part}: mend 'files' of {name}")
+        raise FogscaleError(f"{origin} matches no file of the artifact {part}: fix 'files' of {name}")
     for path in found:
         place = f"{inside}{path.name}" if inside.endswith("/") else inside
         yield place, path
@@ -85,7 +85,7 @@ def package_files(root: Path, package: str) -> set[str]:
     info = root / "var/lib/dpkg/info"
     lists = [*info.glob(f"{package}.list"), *info.glob(f"{package}:*.list")]
     if not lists:
-        raise FogscaleError(f"the nodes' root file system has no package {package}: mend 'packages'")
+        raise FogscaleError(f"the nodes' root file system has no package {package}: fix 'packages'")
     found = set()
     for line in lists[0].read_text().splitlines():
         first = line.lstrip("/").split("/")[0]

@@ -138,5 +138,5 @@ def packages_of(names: Sequence[str]) -> tuple[str, ...]:
     """Names only: an option smuggled in between would reach apt."""
     for name in names:
         if not name or not all(character.isalnum() or character in "+-." for character in name):
-            raise FogscaleError(f"'{name}' is no name of a Debian package: mend emulated_nodes_packages")
+            raise FogscaleError(f"'{name}' is no name of a Debian package: fix emulated_nodes_packages")
     return tuple(names)

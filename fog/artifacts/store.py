@@ -52,7 +52,7 @@ def read(file: Path) -> dict[str, Artifact]:
     try:
         values = yaml.safe_load(file.read_text())["artifacts"]
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
-        raise FogscaleError(f"{file} has no list of artifacts ({error}): mend or restore it") from None
+        raise FogscaleError(f"{file} has no list of artifacts ({error}): fix or restore it") from None
     return {str(name): _artifact(file, str(name), entry) for name, entry in values.items()}
 
 
@@ -183,7 +183,7 @@ def _named(artifact: Artifact) -> Iterator[None]:
 
 def _sums(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
-        raise FogscaleError(f"{folder} does not exist: mend the source in {CATALOGUE}")
+        raise FogscaleError(f"{folder} does not exist: fix the source in {CATALOGUE}")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 

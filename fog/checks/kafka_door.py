@@ -1,9 +1,9 @@
-"""Tries a Kafka as a stranger does, by its own protocol: `python3 - URL…` on a node, which has nothing but
-Python's own library. A line for each URL: what came of it.
+"""Tries a Kafka without valid credentials, by its own protocol: `python3 - URL…` on a node, which has nothing
+but Python's own library. A line for each URL: what came of it.
 
 kafka://host:port asks what topics there are, without a word of who asks; with a name and a password in the
 URL it asks to be let in first, by SCRAM, with a proof that is wrong whatever the password. kafkas:// is the
-same by TLS, with a broker whom nobody vouches for: only whether it lets strangers in is of interest.
+same by TLS, whoever signed the broker's certificate: what matters is whether it refuses such clients.
 The outcome is `accepted`, `refused` (by words), `cut` (the connection was ended), `closed` or `silent`.
 """
 

@@ -288,11 +288,11 @@ def reachability_problems(
     if len(silent) == len(nodes):
         return [
             f"none of the {len(nodes)} Raspberry Pis answers (e.g. {silent[0].name} at "
-            f"{silent[0].address}): switch them on or mend the addresses in {inventory}; "
+            f"{silent[0].address}): switch them on or fix the addresses in {inventory}; "
             f"without Pis, build the same fog on this machine: ansible-playbook -i inventory/local site.yml"
         ]
     names = ", ".join(f"{node.name} ({node.address})" for node in silent)
-    return [f"no answer on the SSH port from {names}: switch on, or mend the addresses in {inventory}"]
+    return [f"no answer on the SSH port from {names}: switch on, or fix the addresses in {inventory}"]
 
 
 def answers_ssh(address: str, port: int = 22, timeout_s: float = 3.0) -> bool:

@@ -151,7 +151,7 @@ class Init:
                     traceback.print_exc()
                     answer = {
                         "error": f"the nodes' supervisor failed: {error} (see {self.state.supervisor_log}): "
-                        f"mend that, then run the same command again"
+                        f"fix that, then run the same command again"
                     }
                 client.sendall(json.dumps(answer).encode())
 

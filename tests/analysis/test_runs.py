@@ -1,4 +1,4 @@
-"""Journals become typed tables; broken ones say which file and line to mend."""
+"""Journals become typed tables; broken ones say which file and line to fix."""
 
 from __future__ import annotations
 

@@ -302,7 +302,7 @@ def test_a_damaged_manifest_is_written_anew_when_the_run_goes_on(run, uninterrup
     ],
 )
 def test_a_run_that_cannot_start_leaves_nothing_behind(tmp_path, changes):
-    """Else the mended run would be told that the folder holds a run with other settings."""
+    """Else the fixed run would be told that the folder holds a run with other settings."""
     values = run_values("gesscale", load_csv(tmp_path, RATES_PER_S)) | changes
     with pytest.raises(FogscaleError):
         execute(Run.model_validate(values), tmp_path / "results")

@@ -213,7 +213,7 @@ def test_a_release_counts_as_there_only_if_the_node_is_given_it(
 def test_a_file_that_nobody_vouches_for_is_not_installed(nodes: Nodes) -> None:
     code, output, changed = nodes.play(PREFLIGHT, **nodes.program(vouched_for=False))
     assert code != 0
-    for words in ("which nobody vouches for", "as k3s_server_checksum_file", "as k3s_agent_sha256"):
+    for words in ("which no checksum confirms", "as k3s_server_checksum_file", "as k3s_agent_sha256"):
         assert words in " ".join(output.split())
     assert changed == {}
 

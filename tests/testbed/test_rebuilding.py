@@ -98,7 +98,7 @@ def test_a_port_in_other_hands_stops_the_run_before_it_changes_anything(fog: Fog
     [
         pytest.param(
             {"fog_kafka": "10.77.0.9:9092"},
-            "fog1 gets no answer from 10.77.0.9:9092: mend fog_kafka",
+            "fog1 gets no answer from 10.77.0.9:9092: fix fog_kafka",
             id="a Kafka that does not answer",
         ),
         pytest.param(

@@ -96,7 +96,7 @@ sed s/p-refused/p-refused-by-kernel/ | {real}
     refused = EmulatedNode("refused", "10.99.0.9", 1.0, 256)
     try:
         for _ in range(2):
-            with pytest.raises(FogscaleError, match=r"'ip link add p-refused .*' failed: .*: mend that"):
+            with pytest.raises(FogscaleError, match=r"'ip link add p-refused .*' failed: .*: fix that"):
                 bring_up(definition(rootfs, ONE, refused), state)
         assert bring_up(definition(rootfs, ONE), state).started == ("a",)
         with pytest.raises(FogscaleError, match="p-refused"):

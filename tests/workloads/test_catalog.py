@@ -1,4 +1,4 @@
-"""Workloads are found by name, by file drop and by path; every mistake is answered with its mend."""
+"""Workloads are found by name, by file drop and by path; every mistake is answered with its fix."""
 
 import importlib
 import sys

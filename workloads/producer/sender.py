@@ -94,7 +94,7 @@ class Sender:
             )
 
     def _noticed(self, error: KafkaError) -> None:
-        """Called when brokers come and go, and for what cannot be mended."""
+        """Called when brokers come and go, and for what cannot be fixed."""
         self.broker_errors += 1
         self.broker_said = error.str()
         if error.fatal() and self._failure is None:

@@ -1,4 +1,4 @@
-"""Taxi trips drawn at random, for the formats that tell of them: whose, whence, whither, how long, how dear.
+"""Taxi trips drawn at random, for the formats that hold them: who, from and to where, how long, for how much.
 
 Measured in a sample of 14,300 trips of June 2013: the middle half drives 8.5 to 15.9 mph (hence the speeds
 here), half of all trips are shorter than 1.8 miles, 70 % carry one passenger. Fares are the meter's of

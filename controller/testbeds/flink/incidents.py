@@ -1,4 +1,4 @@
-"""What befell a run, for its journal: what was away and for how long, what was lost and how it came back."""
+"""What happened to a run, for its journal: what was away and for how long, what was lost and came back."""
 
 from __future__ import annotations
 

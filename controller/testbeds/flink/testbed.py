@@ -168,7 +168,7 @@ class FlinkTestbed:
         return iter(self._watch.take())
 
     def happened(self) -> tuple[Note, ...]:
-        """What befell the run since the last call, for the journal."""
+        """What happened to the run since the last call, for the journal."""
         return self._incidents.take()
 
     def restore(self, steps: Sequence[Step]) -> None:

@@ -94,7 +94,7 @@ def test_a_broken_build_leaves_nothing_and_names_the_artifact(project: Path) -> 
     (project / "hello/main.go").write_text("package main\n\nfunc main() { no() }\n")
     shelf = of(project)
     with pytest.raises(
-        FogscaleError, match=r"artifact hello: Go could not build it .*undefined: no\): mend its"
+        FogscaleError, match=r"artifact hello: Go could not build it .*undefined: no\): fix its"
     ):
         shelf.ensure("hello")
     assert [path.suffix for path in shelf.cache.iterdir()] == [".lock"]
@@ -262,7 +262,7 @@ def test_a_jar_is_built_from_its_sources_the_same_every_time_and_leaves_them_as_
     assert told.stdout == "fog\n"
     assert sorted(source.rglob("*")) == files
     (source / "src/main/java/Hello.java").write_text(hello % "fog")
-    with pytest.raises(FogscaleError, match=r"Maven could not build it \(.*Hello.java.*\): mend its sources"):
+    with pytest.raises(FogscaleError, match=r"Maven could not build it \(.*Hello.java.*\): fix its sources"):
         builders.build_jar(source, tmp_path)
     (source / ".mvn").mkdir()
     (source / ".mvn/maven.config").write_text(f"--offline\n-Dmaven.repo.local={tmp_path / 'nothing'}\n")

@@ -1,4 +1,4 @@
-"""A user's CSV: what is read from it, and one line with the mend for everything that can be wrong with it."""
+"""A user's CSV: what is read from it, and one line with the fix for everything that can be wrong with it."""
 
 import numpy as np
 import pytest

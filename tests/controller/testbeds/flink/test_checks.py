@@ -57,7 +57,7 @@ def test_every_policy_drives_a_real_flink_or_is_refused_with_what_it_misses():
 def test_a_job_that_takes_every_slot_leaves_none_on_standby():
     (run,) = experiments.runs_of(experiments.load(FOLDER / "every_policy.yml"), ["reactive"], [1])
     elastic = run.model_copy(update={"testbed": run.testbed.model_copy(update={"style": "elastic"})})
-    with pytest.raises(FogscaleError, match="policy 'reactive' needs .*standby"):
+    with pytest.raises(FogscaleError, match=r"policy 'reactive' needs .*standby"):
         prepare(elastic).ready()
 
 

@@ -1,4 +1,4 @@
-"""What befell a run: each thing told once, with how long it lasted."""
+"""What happened to a run: each thing told once, with how long it lasted."""
 
 from controller.testbeds.flink.incidents import Incidents
 
