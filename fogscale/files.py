@@ -37,7 +37,7 @@ def write_whole(path: Path, content: str | bytes, advice: str = "choose another 
             unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:
-        # A file where a folder should be is "File exists" to mkdir, which sounds as if the path itself existed.
+        # A file where a folder should be is "File exists" to mkdir, as if the path itself were there already.
         why = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror
         raise FogscaleError(f"cannot write {path}: {why}; {advice}") from error
 
