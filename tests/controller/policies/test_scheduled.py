@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from controller.model import Capability
 from controller.policies import create
 from fogscale.errors import FogscaleError
 from tests.support.jobs import chain, replicas_of, seen
@@ -37,3 +38,14 @@ def test_a_schedule_that_cannot_be_is_refused(replicas, words):
     policy = create("scheduled", {"replicas": replicas})
     with pytest.raises(FogscaleError, match=words):
         policy.start(chain(), None)
+
+
+def test_instances_on_standby_are_asked_for_until_they_are_up_and_with_every_change():
+    policy = create("scheduled", {"replicas": {"map": [2, 3]}, "step_s": 60, "standby": 1})
+    assert Capability.STANDBY in policy.needs
+    observation = seen(["fog1", "fog2"])
+    asked = policy.decide(observation)
+    assert (asked.standby, replicas_of(asked)) == (1, 2)
+    assert policy.decide(replace(observation, standby=("fog3",))) is None
+    change = policy.decide(replace(observation, standby=("fog3",), time_s=60.0))
+    assert (change.standby, replicas_of(change)) == (1, 3)
