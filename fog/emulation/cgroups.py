@@ -128,6 +128,15 @@ class Group:
             return sum(int((top / file).read_text()) for top in tops) >> 20
         return 0
 
+    def cpu_used_s(self, node: str) -> float | None:
+        """Processor time since the node was created; None where it is not there."""
+        with suppress(OSError):
+            if self.v2:
+                words = (self.root / self.name / node / "cpu.stat").read_text().split()
+                return int(words[words.index("usage_usec") + 1]) / 1e6
+            return int((self.root / "cpuacct" / self.name / node / "cpuacct.usage").read_text()) / 1e9
+        return None
+
     def kill(self, node: str) -> None:
         for process in self.processes(node):
             if process > 0:

@@ -20,7 +20,7 @@ def accuracy(
     folder: Annotated[Path, typer.Argument(help="A real run's folder, or any folder above several.")],
     as_json: Json = False,
 ) -> None:
-    """Hold what policies saw in real runs against the broker's offsets and the output's own stamps."""
+    """Hold what policies saw in real runs against the broker's offsets, the output's stamps and cgroups."""
     from controller.testbeds.flink.accuracy import accuracy as judged
 
     found = [each for run in _runs(folder) for each in _compared(run)]
@@ -47,13 +47,18 @@ def _compared(folder: Path) -> list[Any]:
     from controller.recording import JOURNAL
     from controller.run import run_of
     from controller.testbeds.flink.accuracy import compared
+    from controller.testbeds.flink.node_cpu import compared_nodes
     from controller.testbeds.flink.settings import FlinkSettings
 
     run, recorded = run_of(folder), read(folder / JOURNAL)
     if recorded is None or not isinstance(run.testbed, FlinkSettings):
         return []
     window_s = run.testbed.metric_window_s
-    return list(compared(recorded.steps, tuple(recorded.samples), run.measured_operator, window_s))
+    cores = {node.name: node.cores for node in run.topology.nodes}
+    return [
+        *compared(recorded.steps, tuple(recorded.samples), run.measured_operator, window_s),
+        *compared_nodes(recorded.steps, recorded.findings.get("node_cpu", {}), cores, window_s),
+    ]
 
 
 def _table(rows: list[Accuracy]) -> Table:

@@ -26,6 +26,7 @@ from controller.testbeds.flink.job import RunningJob
 from controller.testbeds.flink.layout import as_asked, companions_of
 from controller.testbeds.flink.ledger import Ledger
 from controller.testbeds.flink.metrics import Measured, Monitor, Running
+from controller.testbeds.flink.node_cpu import NodeCpu
 from controller.testbeds.flink.notebook import Notebook, Notes
 from controller.testbeds.flink.offers import offers_with
 from controller.testbeds.flink.producing import Load, Producer, sent
@@ -38,6 +39,8 @@ from controller.testbeds.flink.standby import on_standby
 from controller.testbeds.flink.status import status_line
 from controller.testbeds.flink.watch import State, Watch
 from fog.checks.inotify import check_spare_instances
+from fog.emulation.cgroups import Group
+from fog.emulation.state import State as NodesState
 from fog.services.broker import FLINK, PRODUCER
 from fogscale.errors import FogscaleError
 from workloads.jobs import catalog
@@ -95,6 +98,7 @@ class FlinkTestbed:
             if notes is None
             else [{"at_s": at_s, "seconds": away_s} for at_s, away_s in notes.gaps],
             "controller": self._footprint.as_dict(),
+            "node_cpu": self._node_cpu.as_dict(),
             "time_scale": self._settings.time_scale,
         }
 
@@ -205,6 +209,8 @@ class FlinkTestbed:
         check_nodes(self._topology, access.manifest)
         self._ready = connection.ready_nodes()
         self._notebook = Notebook(access.folder)
+        group = Group(NodesState(access.folder).group)
+        self._node_cpu = NodeCpu(group.cpu_used_s, access.fog_nodes if access.manifest.emulated else ())
         self._input = Offsets(access.kafka.access(PRODUCER), INPUT)
 
     def _assemble(self, run: str) -> None:
@@ -396,6 +402,7 @@ class FlinkTestbed:
     def _chores(self) -> None:
         self._incidents.back("Kafka")  # a sample was taken
         self._footprint.look()
+        self._node_cpu.look(self._now_s())
         self._notebook.change(seen_s=time.time(), rescales=tuple(self._changes.done()))
         try:
             self._connection.keep()
