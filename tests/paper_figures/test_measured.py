@@ -89,8 +89,7 @@ def test_a_layout_that_was_measured_is_drawn_and_another_is_not(tables: Path) ->
         figure = module.draw(module.load(tables))
     assert isinstance(figure, Figure)
     assert len(figure.axes) == 3 * len(POLICIES)
-    panels = paper_module(FOLDER, "panels")
-    assert not len(panels.measured_runs(tables, "elsewhere"))
+    assert not len(paper_module(FOLDER, "figure_measured_lookup").load(tables))
 
 
 @pytest.mark.spark
