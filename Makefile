@@ -56,7 +56,7 @@ campaign: $(VENV)/.ready-testbed ## Run and record all of an experiment on a rea
 faults: $(VENV)/.ready-testbed ## Break the real testbed in twelve ways while an experiment runs (ROUNDS=, SEED=; needs root)
 	@$(BIN)/fogscale faults --rounds "$(or $(ROUNDS),1)" --seed "$(SEED)" --out "$(RESULTS)"
 
-compare: $(VENV)/.ready ## Compare policies with Welch's t-test (POLICIES=a,b WORKLOAD=, SEEDS=)
+compare: $(VENV)/.ready ## Compare policies, run by run with the same load (POLICIES=a,b WORKLOAD=, SEEDS=)
 	@[ -n "$(POLICIES)" ] || { echo "name policies: make compare POLICIES=gesscale,thr_nlaware" >&2; exit 2; }
 	@$(BIN)/fogscale compare --policies "$(POLICIES)" $(if $(WORKLOAD),--workload "$(WORKLOAD)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(FRESH),--fresh) --out "$(RESULTS)"
 

@@ -16,8 +16,10 @@ import pandas as pd
 
 from analysis.metrics.labels import measured
 from analysis.statistics import Comparison, compare
+from analysis.verdicts import Test
 
 SIGNIFICANT = 0.05
+TESTS: Mapping[Test, str] = {"paired": "t-test of pairs by seed", "welch": "Welch's t-test"}
 MOST_MISSED = 0.05
 RULE = f"Rule: service first (late records, backlog, objective: {100 * MOST_MISSED:g} % at most), then cost."
 
@@ -118,7 +120,7 @@ def _closest(others: Sequence[Standing]) -> str:
 def _less(metrics: pd.DataFrame, best: Standing, second: Standing) -> str:
     pair = compare(metrics, "cost", a=second.policy, b=best.policy)
     doubt = ", so perhaps by chance" if pair.p >= SIGNIFICANT else ""
-    sure = "" if isnan(pair.p) else f" ({p_text(pair.p)}, Welch's t-test{doubt})"
+    sure = "" if isnan(pair.p) else f" ({p_text(pair.p)}, {TESTS[pair.test]}{doubt})"
     return f"{abs(100 * pair.relative):.1f} % less than {second.policy}{sure}"
 
 
@@ -148,7 +150,7 @@ def _mark(metrics: pd.DataFrame, name: str, best: str, policy: str, is_best: boo
 
 
 def pairs(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Every pair of policies by every metric: one row each, with Welch's p."""
+    """Every pair of policies by every metric: one row each, with p and its test."""
     rows = []
     for (experiment, workload), group in metrics.groupby(["experiment", "workload"], sort=True):
         place = {"experiment": experiment, "workload": workload}

@@ -44,6 +44,7 @@ class Comparison:
     relative_low: float
     relative_high: float
     p: float  # two-sided; NaN where it cannot be known
+    test: Test
 
 
 def _known(values: ArrayLike) -> NDArray[np.float64]:
@@ -139,9 +140,11 @@ def _difference_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[f
 
 
 def compare(
-    metrics: pd.DataFrame, metric: str, a: str, b: str, confidence: float = 0.95, test: Test = "welch"
+    metrics: pd.DataFrame, metric: str, a: str, b: str, confidence: float = 0.95, test: Test | None = None
 ) -> Comparison:
-    """Compares two policies by one metric of their runs; `paired` takes those with the same seed together."""
+    """Compares two policies by one metric of their runs; `paired` takes those with the same seed together, as
+    is done where they can be unless `test` says otherwise."""
+    test = test or _fitting_test(metrics, a, b)
     values_a, values_b = _values(metrics, metric, a, b, test)
     mean_a, mean_b = _mean_and_variance(values_a)[0], _mean_and_variance(values_b)[0]
     difference = mean_b - mean_a
@@ -161,7 +164,16 @@ def compare(
         relative_low=relative_low,
         relative_high=relative_high,
         p=p_of(values_a, values_b, test),
+        test=test,
     )
+
+
+def _fitting_test(metrics: pd.DataFrame, a: str, b: str) -> Test:
+    """For pairs where both ran once with each of the same seeds, and so saw the same arrivals."""
+    if "seed" not in metrics:
+        return "welch"
+    of_a, of_b = (sorted(metrics.loc[metrics["policy"] == policy, "seed"]) for policy in (a, b))
+    return "paired" if of_a == of_b and len(set(of_a)) == len(of_a) else "welch"
 
 
 def p_of(a: ArrayLike, b: ArrayLike, test: Test) -> float:

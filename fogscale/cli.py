@@ -372,7 +372,7 @@ def compare(
     fresh: Fresh = False,
     as_json: Json = False,
 ) -> None:
-    """Compare policies on one workload: means, confidence intervals, Welch's t-test for every pair."""
+    """Compare policies on one workload: means, confidence intervals, a t-test for every pair."""
     chosen = [name.strip() for name in policies.split(",") if name.strip()]
     if len(set(chosen)) < 2:
         raise FogscaleError("name at least two different policies, e.g. --policies gesscale,thr_nlaware")

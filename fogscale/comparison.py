@@ -23,7 +23,7 @@ Published = Mapping[str, Mapping[str, float]]
 
 GAP = 2  # blanks between columns
 WIDEST_NAME = 30  # longer names of policies go on in a second line
-LEGEND = "* best   = not told apart from the best (p ≥ 0.05, Welch's t-test)"
+LEGEND = "* best   = not told apart from the best (p ≥ 0.05, t-test of pairs by seed)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Measured: the lookup job, which waits for answers from the services node.
 
-As for the taxi job: a real Flink on emulated nodes, the first seed of each policy. Eight questions are on their
-way at once, so that an instance on a far node does less than one nearby, whatever its processor could do.
+As for the taxi job: a real Flink on emulated nodes, the first seed of each policy. Eight questions are on
+their way at once, so an instance on a far node does less than one nearby, whatever its processor could do.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from analysis.standing import headline, marks, pairs, standings
-from analysis.statistics import welch
+from analysis.statistics import paired, welch
 
 
 def runs(policy, costs, **metrics):
@@ -109,7 +109,7 @@ def test_without_any_measurement_nothing_is_claimed():
 
 def test_marks_tell_the_best_and_what_cannot_be_told_from_it():
     metrics = together(runs("a", [10, 11, 12]), runs("b", [10, 11.5, 13]), runs("c", [90, 91, 92]))
-    assert welch([10, 11, 12], [10, 11.5, 13]) > 0.05 > welch([10, 11, 12], [90, 91, 92])
+    assert paired([10, 11, 12], [10, 11.5, 13]) > 0.05 > paired([10, 11, 12], [90, 91, 92])
     assert marks(metrics, "cost", lower_is_better=True) == {"a": "*", "b": "=", "c": ""}
     assert marks(metrics, "cost", lower_is_better=False) == {"a": "", "b": "", "c": "*"}
     assert marks(metrics, "excess_time", lower_is_better=True) == {}  # all alike: nothing to choose
@@ -123,5 +123,15 @@ def test_all_pairs_stand_in_one_table():
         (a, b) for a, b in product("abcd", "abcd") if a < b
     ]
     assert cost.set_index(["a", "b"]).loc[("a", "c"), "difference"] == 2
-    assert cost.set_index(["a", "b"]).loc[("a", "c"), "p"] == pytest.approx(welch([0, 1], [2, 3]))
+    assert cost.set_index(["a", "b"]).loc[("a", "c"), "p"] == 0  # 2 more with either seed
     assert pairs(runs("alone", [1, 2])).empty
+
+
+def test_runs_with_the_same_load_come_in_pairs_and_others_do_not():
+    steady, dearer = [10, 50, 90], [11, 51.1, 90.9]  # always 1 more, whatever the load
+    (same,) = pairs(together(runs("a", steady), runs("b", dearer))).query("metric == 'cost'").itertuples()
+    assert (same.test, same.p) == ("paired", pytest.approx(paired(steady, dearer)))
+    assert same.p < 0.05 < welch(steady, dearer)
+    elsewhere = runs("b", dearer).assign(seed=[7, 8, 9])
+    (other,) = pairs(together(runs("a", steady), elsewhere)).query("metric == 'cost'").itertuples()
+    assert (other.test, other.p) == ("welch", pytest.approx(welch(steady, dearer)))
