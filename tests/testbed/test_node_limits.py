@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fog.emulation.cgroups import is_v2
+from fog.emulation.cgroups import Group, is_v2
 from tests.support.fog import Fog
 
 pytestmark = pytest.mark.testbed
@@ -65,3 +65,9 @@ def test_a_node_cannot_allow_itself_more_devices(fog: Fog) -> None:
 
 def test_what_it_needs_still_works(fog: Fog) -> None:
     assert fog.ask("fog1", "head -c 4 /dev/zero | wc -c; head -c 4 /dev/urandom | wc -c") == "4\n4\n"
+
+
+def test_all_nodes_together_count_ten_times_as_much_as_other_work_of_the_machine(fog: Fog) -> None:
+    file, weight = ("cpu.weight", "1000") if is_v2() else ("cpu.shares", "10240")
+    (told,) = (path for top in Group(fog.state.group).tops if (path := top / file).exists())
+    assert told.read_text().strip() == weight
