@@ -24,7 +24,7 @@ from controller.model import (
     Plan,
     Topology,
 )
-from fogscale.errors import FogscaleError
+from fogscale.errors import FogscaleError, Interrupted
 
 LONGEST_NAME, LONGEST_REASON = 1_000, 10_000  # characters
 _T = TypeVar("_T")
@@ -63,28 +63,37 @@ class Contained:
         plan = self._call(f"decide at {observation.time_s:g} s", lambda: self.policy.decide(shown))
         if plan is None:
             return None
+        # Its classes may be its own, and fail when they are looked at.
+        return self._call(
+            f"its plan at {observation.time_s:g} s", lambda: self._checked(plan, observation.time_s)
+        )
+
+    def _checked(self, plan: Any, time_s: float) -> Plan:
         if (problem := _problem_of_plan(plan)) is not None:
-            raise self._wrong(f"answered at {observation.time_s:g} s with {problem}")
-        # Copied: a policy that keeps its plan and changes it later changes nothing that was journalled.
-        return replace(plan, placement=Frozen(plan.placement), instances=_copied(plan.instances))
+            raise self._wrong(f"answered at {time_s:g} s with {problem}")
+        return _plain_plan(plan)
 
     @property
     def estimates(self) -> Mapping[str, float]:
         """Of its last decision; what is not finite is left out, since JSON knows no such number."""
-        given = self._call("estimates", lambda: getattr(self.policy, "estimates", {}))
+        return self._call("estimates", lambda: self._finite(getattr(self.policy, "estimates", {})))
+
+    def _finite(self, given: Any) -> Mapping[str, float]:
         if not isinstance(given, Mapping):
             raise self._wrong(f"has estimates that are {_kind(given)}: give a mapping of names to numbers")
         for name, value in given.items():
             if not _is_text(name) or not _is_number(value):
                 raise self._wrong(f"has the estimate {_short(name)} = {_kind(value)}: give a number")
-        return {name: float(value) for name, value in given.items() if isfinite(value)}
+        return {_word(name): float(value) for name, value in given.items() if _is_finite(value)}
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        notes = self._call("notes", lambda: getattr(self.policy, "notes", ()))
+        return self._call("notes", lambda: self._noted(getattr(self.policy, "notes", ())))
+
+    def _noted(self, notes: Any) -> tuple[Note, ...]:
         if (problem := _problem_of_notes(notes)) is not None:
             raise self._wrong(f"has {problem}")
-        return tuple(notes)
+        return tuple(map(_plain_note, notes))
 
     def _call(self, doing: str, asked: Callable[[], _T]) -> _T:
         return contained(self.name, doing, asked)
@@ -97,9 +106,9 @@ def contained(name: str, doing: str, asked: Callable[[], _T]) -> _T:
     """What the policy of that name answers; its errors become ours."""
     try:
         return asked()
-    except FogscaleError:
+    except (FogscaleError, Interrupted, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # it is somebody else's: it can fail in any way
+    except BaseException as error:  # it is somebody else's: it can fail in any way
         raise PolicyError(f"policy '{name}' failed in {doing}: {in_words(error)}") from error
 
 
@@ -123,8 +132,47 @@ def frozen(observation: Observation) -> Observation:
     )
 
 
-def _copied(instances: Instances | None) -> Instances | None:
-    return None if instances is None else Frozen(instances)
+# Copies in plain types: a policy that keeps its answer and changes it later changes nothing that was
+# journalled, and JSON knows neither numpy's numbers nor classes derived from str.
+
+
+def _plain_plan(plan: Plan) -> Plan:
+    instances = plan.instances
+    return Plan(
+        placement=Frozen({_word(operator): _words(nodes) for operator, nodes in plan.placement.items()}),
+        standby=plan.standby,
+        reason=_word(plan.reason),
+        instances=None if instances is None else _plain_instances(instances),
+        notes=tuple(map(_plain_note, plan.notes)),
+    )
+
+
+def _plain_instances(instances: Instances) -> Instances:
+    return Frozen(
+        {
+            _word(operator): tuple(Instance(_word(each.id), _word(each.node), each.active) for each in some)
+            for operator, some in instances.items()
+        }
+    )
+
+
+def _plain_note(note: Note) -> Note:
+    data = {_word(name): _plain(value) for name, value in note.data.items()}
+    return Note(_word(note.kind), _word(note.sender), _word(note.receiver), data)
+
+
+def _plain(value: str | float) -> str | float:
+    if isinstance(value, str):
+        return _word(value)
+    return value if type(value) in (int, float) else float(value)
+
+
+def _words(nodes: tuple[str, ...]) -> tuple[str, ...]:
+    return nodes if type(nodes) is tuple and {*map(type, nodes)} <= {str} else tuple(map(_word, nodes))
+
+
+def _word(text: str) -> str:
+    return text if type(text) is str else str.__str__(text)
 
 
 # What an answer must be
@@ -221,7 +269,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_finite(value: Any) -> bool:
-    return _is_number(value) and isfinite(value)
+    try:
+        return _is_number(value) and isfinite(float(value))
+    except OverflowError:  # of 10**400
+        return False
 
 
 def _short(value: Any) -> str:

@@ -1,5 +1,5 @@
-"""Ctrl-C while Ansible runs. It reaches us alone: Ansible has a terminal of its own, and its workers even
-sessions of their own, which would outlive it with all that they started, a build of many minutes included."""
+"""An interruption while Ansible runs. It reaches us alone: Ansible has a terminal of its own, and its workers
+even sessions of their own, which would outlive it with all that they started, be it a build of many minutes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NamedTuple
+
+from fogscale.signals import while_ending
 
 
 class Process(NamedTuple):
@@ -29,16 +31,14 @@ class Interruption:
     def __enter__(self) -> Interruption:
         # What was there before is none of Ansible's: Spark's Java, for one.
         self._older = {each.number for each in processes() if each.parent == os.getpid()}
-        self._before = {
-            number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        self._noting = while_ending(self._note)
+        self._noting.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._noting.__exit__(kind, error, trace)
 
     def __call__(self) -> bool:
         if self.came:

@@ -8,7 +8,6 @@ import fogscale.early  # noqa: F401
 # isort: split
 import json
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -45,12 +44,14 @@ from fogscale.console import (
     interrupted,
     out,
     print_json,
+    print_nothing_but_json,
     progress_bar,
     spark_session,
 )
 from fogscale.errors import FogscaleError, Interrupted, one_line, warn
 from fogscale.files import alone
 from fogscale.recorded_runs import record
+from fogscale.signals import ignore_endings, on_ending
 from paper_figures.command import calibrate, figures, plausible, sensitivity
 from workloads.command import workloads_app
 from workloads.importing.command import trace_app
@@ -101,11 +102,14 @@ Analyze = Annotated[bool, typer.Option("--analyze", help="Analyse in Spark and w
 
 
 def main() -> None:
-    """The entry point: whatever the user can fix becomes one line and exit code 2, Ctrl-C one and 130."""
-    signal.signal(signal.SIGINT, interrupted)
+    """The entry point: whatever the user can fix becomes one line and exit code 2, an interruption one
+    and 130."""
+    on_ending(interrupted)
     for stream in (sys.stdout, sys.stderr):  # a terminal that knows no such sign gets its number
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    if "--json" in sys.argv:
+        print_nothing_but_json()
     try:
         code = app(sys.argv[1:] or ["--help"], standalone_mode=False)
         if code == INTERRUPTED:  # so typer ends a KeyboardInterrupt, as Spark raises it
@@ -138,7 +142,7 @@ def main() -> None:
 
 def _fail(message: str, code: int = 2) -> None:
     """One line for people to standard error; with --json, one document to standard output as well."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_endings()
     line = one_line(message)
     try:
         if "--json" in sys.argv and not has_printed_json():  # one document: a report comes before the error
@@ -153,7 +157,7 @@ def _fail(message: str, code: int = 2) -> None:
 
 def _discard_output() -> None:
     """Else Python would try once more to write what is left, and complain when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def default_experiment(policies: Sequence[str] = ()) -> Path:

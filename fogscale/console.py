@@ -6,14 +6,14 @@ from __future__ import annotations
 import json
 import logging
 import re
-import signal
 import socketserver
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TextIO
 
 import typer
 from rich.console import Console
@@ -22,6 +22,7 @@ from rich.table import Column
 from rich.text import Text
 
 from fogscale.errors import FogscaleError, Interrupted, printable
+from fogscale.signals import ignore_endings, on_ending
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,21 +54,29 @@ Results = Annotated[Path, typer.Option("--out", help="Folder that holds the resu
 _then = ["what was recorded is kept: run the same command again to go on"]
 
 
-def interrupted(_signal: int, _frame: FrameType | None) -> None:
+def interrupted(_signal: int = 0, _frame: FrameType | None = None) -> None:
     raise Interrupted(f"interrupted; {_then[-1]}")
 
 
 _documents: list[int] = []  # one for each that was printed
+_documents_to: list[TextIO] = []  # where they go, if not to what is standard output now
 
 
 def has_printed_json() -> bool:
     return bool(_documents)
 
 
+def print_nothing_but_json() -> None:
+    """From now on: what a plug-in prints, at import or when it decides, goes to standard error."""
+    _documents_to.append(sys.stdout)
+    sys.stdout = sys.stderr
+
+
 def print_json(document: Any) -> None:
     """One document, as every JSON parser takes it: what is no finite number is null."""
     _documents.append(1)
-    print(json.dumps(_finite(document), allow_nan=False, default=str))
+    stream = _documents_to[-1] if _documents_to else sys.stdout
+    print(json.dumps(_finite(document), allow_nan=False, default=str), file=stream, flush=True)
 
 
 def _finite(value: Any) -> Any:
@@ -102,15 +111,15 @@ def spark_session(doing: str) -> Iterator[SparkSession]:
     try:
         spark = session()
         # Spark has a handler of its own now, which cancels all jobs: what fails of that is no error.
-        signal.signal(signal.SIGINT, interrupted)
+        on_ending(interrupted)
         yield spark
     except (KeyboardInterrupt, Interrupted):  # the former by Spark, while it starts
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough: what follows takes seconds
+        ignore_endings()
         spark = None
         # Spark's servers in this process would print tracebacks when the JVM leaves them.
         socketserver.BaseServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         end_at_once()
-        interrupted(signal.SIGINT, None)
+        interrupted()
     except Exception as error:
         if (reason := reason_outside(error)) is None:
             raise
@@ -119,10 +128,10 @@ def spark_session(doing: str) -> Iterator[SparkSession]:
             " reach them; then run the same command again"
         ) from error
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # or a JVM that is half stopped would stay
+        ignore_endings()  # or a JVM that is half stopped would stay
         if spark is not None:
             spark.stop()
-        signal.signal(signal.SIGINT, interrupted)
+        on_ending(interrupted)
 
 
 # As a task's traceback ends; a fault of ours keeps all of it.

@@ -1,17 +1,34 @@
-"""Imported first by the command line: Ctrl-C while all the rest is still being imported is one line, too."""
+"""Imported first by the command line: an interruption while all the rest is still being imported is one line,
+too, and whatever is opened later is no standard stream."""
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
+from contextlib import suppress
 from types import FrameType
+
+from fogscale.signals import on_ending
 
 
 def _before_anything(_signal: int, _frame: FrameType | None) -> None:
-    os.write(2, b"fogscale: interrupted; nothing was done\n")
+    with suppress(OSError):  # of a terminal that is gone
+        os.write(2, b"fogscale: interrupted; nothing was done\n")
     os._exit(130)
 
 
+def _fill_standard_streams() -> None:
+    """Where the caller closed one (`>&-`), a journal would be opened as standard output, and everything that
+    is printed, by Java too, would go into it."""
+    for number, mode in enumerate("rww"):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            os.set_inheritable(number, True)
+            setattr(sys, ("stdin", "stdout", "stderr")[number], os.fdopen(number, mode, closefd=False))
+
+
 if sys.argv[0].rpartition(os.sep)[2] in ("fogscale", "__main__.py"):  # not where a script imports it
-    signal.signal(signal.SIGINT, _before_anything)
+    _fill_standard_streams()
+    on_ending(_before_anything)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import entry_points
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from fogscale.errors import FogscaleError, unknown
+from fogscale.errors import FogscaleError, Interrupted, unknown
 
 LONGEST_REASON = 300  # characters
 _Part = TypeVar("_Part")
@@ -89,7 +89,9 @@ def why_broken(place: str, load: Callable[[], Any]) -> str | None:
     """Loads it. It can fail in any way; that is its own matter, and no reason to stop the others."""
     try:
         load()
-    except (Exception, SystemExit) as error:
+    except (Interrupted, KeyboardInterrupt):
+        raise
+    except BaseException as error:
         return f"{place} cannot be imported ({in_short(error)}): fix or remove it"
     return None
 

@@ -4,7 +4,6 @@ looks and decides until the time is up."""
 from __future__ import annotations
 
 import fcntl
-import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +32,7 @@ from fog.folders import state_folder
 from fogscale.clock import clock
 from fogscale.console import err, out
 from fogscale.errors import FogscaleError
+from fogscale.signals import while_ending
 
 # What a plan may ask for, not what has to be measured: whoever only watches needs none of it.
 ACTS = frozenset(
@@ -173,18 +173,15 @@ def _journal(folder: Path, policy: str, watched: Watched, wanted: Wanted) -> Jou
 
 
 def _turn(watch: Watch, seconds: float | None) -> None:
-    """Until the time is up, the job has ended, or Ctrl-C."""
+    """Until the time is up, the job has ended, or it is interrupted."""
     over = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda _signal, _frame: over.set())
     watch.job.zero_s = time.time()
-    try:
+    with while_ending(lambda _signal, _frame: over.set()):
         while not over.is_set() and not watch.job.ended:
             if seconds is not None and watch.job.now_s() >= seconds:
                 return
             watch.once()
             over.wait(LOOK_EVERY_S)
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

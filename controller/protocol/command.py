@@ -24,6 +24,7 @@ from controller.protocol.world import Scenario
 from fogscale.console import Json, out, print_json
 from fogscale.errors import FogscaleError, unknown
 from fogscale.files import write_whole
+from fogscale.signals import end_with_parent, ignore_endings
 
 protocol_app = typer.Typer(
     help="The decentralized protocol: explored, played at random.", no_args_is_help=True
@@ -127,7 +128,7 @@ def _each(work: Callable[[Any], Any], items: Sequence[Any], processes: int) -> I
     if processes == 1 or len(items) == 1:
         yield from map(work, items)
         return
-    pool = ProcessPoolExecutor(processes, initializer=_leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(processes, initializer=_leave_endings_to_the_parent)
     try:
         yield from pool.map(work, items)
     except BaseException:  # Ctrl-C, or nobody wants the rest: what is under way may take minutes
@@ -138,8 +139,9 @@ def _each(work: Callable[[Any], Any], items: Sequence[Any], processes: int) -> I
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _leave_endings_to_the_parent() -> None:
+    ignore_endings()
+    end_with_parent(signal.SIGKILL)
 
 
 def _sizes(instances: str) -> tuple[int, ...]:

@@ -33,6 +33,10 @@ class Scripted:
         return self.answer(observation) if callable(self.answer) else self.answer
 
 
+def raised_error(error: BaseException) -> None:
+    raise error
+
+
 def asked(**script: Any) -> Plan | None:
     return Contained(Scripted(**script), "mine").decide(seen(["fog1"], time_s=60.0))
 
@@ -72,6 +76,7 @@ def test_an_answer_that_cannot_be_journalled_names_the_policy(plan, problem):
     [
         pytest.param(lambda _: 1 / 0, "ZeroDivisionError: division by zero", id="an error"),
         pytest.param(lambda _: sys.exit(3), "SystemExit: 3", id="an exit"),
+        pytest.param(lambda _: raised_error(BaseException("b")), "BaseException: b", id="no Exception"),
     ],
 )
 def test_whatever_goes_wrong_inside_names_the_policy_and_the_place(raised, words):
@@ -109,6 +114,37 @@ def test_a_plan_may_hand_back_what_was_seen(tmp_path):
     plan = asked(answer=lambda observation: Plan(observation.requested, reason="as it is"))
     assert journal._encode(plan)  # written like any other
     assert plan.placement == PLACED
+
+
+class Word(str):
+    """As numpy's texts are: one, but none that JSON knows."""
+
+
+def test_an_answer_in_types_of_its_own_is_journalled_in_plain_ones(tmp_path):
+    note = Note("asked", data={"whole": np.int64(3), "part": np.float32(0.5), "who": np.str_("a")})
+    placement = {**PLACED, Word("map"): (np.str_("fog1"), Word("fog1"))}
+    instances = {Word("map"): (Instance(Word("a"), np.str_("fog1")),)}
+    plan = asked(answer=Plan(placement, reason=Word("why"), instances=instances, notes=(note,)))
+    plain = Note("asked", data={"whole": 3.0, "part": 0.5, "who": "a"})
+    assert plan == Plan(
+        {**PLACED, "map": ("fog1", "fog1")}, 0, "why", {"map": (Instance("a", "fog1"),)}, (plain,)
+    )
+    assert journal._encode(plan)
+
+
+class Unseen:
+    def __repr__(self) -> str:
+        raise ValueError("nobody may look")
+
+
+def test_an_answer_that_cannot_even_be_looked_at_names_the_policy():
+    with pytest.raises(PolicyError, match="policy 'mine' failed in its plan at 60 s: ValueError: nobody may"):
+        asked(answer=Plan(PLACED, standby=Unseen()))
+
+
+def test_an_estimate_that_no_float_can_hold_is_left_out():
+    told, _ = told_by(Contained(Scripted(estimates={"a": 10**400, "b": 1}), "mine"), 60.0)
+    assert told == {"b": 1.0}
 
 
 @pytest.mark.parametrize("period_s", [0, -1, float("nan"), float("inf"), None, "60", True])

@@ -2,18 +2,22 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from controller import journal
 from controller.containment import contained
 from controller.recording import JOURNAL
 from fogscale.errors import FogscaleError, Interrupted
 from fogscale.files import alone
 from fogscale.plugins import why_broken
 from tests.fuzz.interrupts import Interrupts
+from tests.support.processes import Watched
 
 FOGSCALE = [sys.executable, "-m", "fogscale"]
 
@@ -93,11 +97,50 @@ def _as_user(user: int, folder: Path) -> None:
         os.seteuid(before)
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.7])
-def test_ctrl_c_at_any_moment_leaves_no_process_behind(tmp_path, share):
+@pytest.mark.parametrize(
+    ("share", "by"),
+    [(0.02, signal.SIGHUP), (0.3, signal.SIGINT), (0.3, signal.SIGTERM), (0.7, signal.SIGINT)],
+)
+def test_an_interruption_at_any_moment_leaves_no_process_behind(tmp_path, share, by):
     """While modules are imported, while Spark starts, while it works: one line, 130, no orphan, and the same
     command goes on. (`make fuzz` draws more moments, of more commands.)"""
-    assert Interrupts(tmp_path).interrupted("analyze", share, "here") == "right"
+    assert Interrupts(tmp_path).interrupted("analyze", share, "here", by) == "right"
+
+
+def test_what_nohup_starts_outlives_its_terminal(tmp_path):
+    watched = Watched(["nohup", *FOGSCALE, "policies"], tmp_path)
+    while "nohup" in Path(f"/proc/{watched.process.pid}/cmdline").read_text():  # it becomes fogscale
+        time.sleep(0.01)
+    watched.interrupt(signal.SIGHUP)
+    ended = watched.ended(60)
+    assert ended.code == 0, ended
+    assert b"gesscale" in ended.stdout
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_the_caller_closed_holds_nothing_of_ours(tmp_path, closed):
+    """Else the journal would be opened as standard output, and what is printed would go into it."""
+    run = ("run", "--policy", "static", "--workload", "ramp", "--seed", "1", "--out", "res")
+    ran = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *FOGSCALE, *run], cwd=tmp_path, timeout=300, check=False
+    )
+    assert ran.returncode == 0
+    (path,) = tmp_path.rglob(JOURNAL)
+    recorded = journal.read(path)
+    assert recorded is not None
+    assert recorded.ended
+
+
+def test_with_json_what_a_plug_in_prints_is_no_part_of_the_document(tmp_path):
+    (tmp_path / "chatty.py").write_text("print('hello from the plug-in')\n")
+    about = tmp_path / "chatty-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: chatty\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[fogscale.policies]\nchatty = chatty\n")
+    listed = fogscale("policies", "--json", env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    assert listed.returncode == 0, listed.stderr
+    assert "gesscale" in {row["name"] for row in json.loads(listed.stdout)}
+    assert b"hello from the plug-in" in listed.stderr
 
 
 def test_ctrl_c_while_a_plug_in_is_imported_is_no_fault_of_the_plug_in():

@@ -1,11 +1,12 @@
-"""Ctrl-C at a drawn moment of a drawn command: one line, 130, no process left, and the same command goes on
-to what it would have made without."""
+"""Ctrl-C, SIGTERM or SIGHUP at a drawn moment of a drawn command: one line, 130, no process left, and the
+same command goes on to what it would have made without."""
 
 from __future__ import annotations
 
 import hashlib
 import random
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from tests.support.runs import load_csv
 from tests.support.taxi_files import FOIL_HEADER, foil
 
 GONE_WITHIN_S, LONGEST_S = 10.0, 900.0
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FOGSCALE = (sys.executable, "-m", "fogscale")
 SMALL = {"SPARK_MASTER": "local[1]"}
 COMMANDS: Mapping[str, Sequence[str]] = {
@@ -53,22 +55,24 @@ class Interrupts:
         """right (done before, or interrupted as it should be), or what else became of it."""
         rng = random.Random(f"interrupt {seed}")
         name = rng.choice(list(COMMANDS))
-        return self.interrupted(name, rng.random(), f"{name}-{seed}")
+        return self.interrupted(name, rng.random(), f"{name}-{seed}", rng.choice(SIGNALS))
 
-    def interrupted(self, name: str, share: float, place: str) -> str:
+    def interrupted(self, name: str, share: float, place: str, by: signal.Signals = signal.SIGINT) -> str:
         """After that share of the time that the command takes."""
         took_s, wanted = self.whole(name)
         folder = self._prepared(place)
         command = Watched([*FOGSCALE, *COMMANDS[name]], folder, SMALL)
         command.wait_until_it_imports()
         time.sleep(share * took_s)
-        command.interrupt()
+        command.interrupt(by)
         problem = _problem(command.ended(GONE_WITHIN_S))
         if problem is None and wanted and (wanted != (made := self._to_its_end(name, folder))):
             lost = {path for path in wanted | made if wanted.get(path) != made.get(path)}
             problem = f"not what it would have been: {sorted(lost)[:5]}"
         if problem is not None:
-            print(f"  Ctrl-C after {share * took_s:.2f} s of {name}: {problem}", file=sys.stderr, flush=True)
+            print(
+                f"  {by.name} after {share * took_s:.2f} s of {name}: {problem}", file=sys.stderr, flush=True
+            )
         shutil.rmtree(folder)
         return problem or "right"
 

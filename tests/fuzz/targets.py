@@ -35,7 +35,7 @@ from controller.policies import MemorylessPolicy
 from controller.run import execute, followed, prepare
 from fog import manifest
 from fog.checks import preflight
-from fogscale.errors import FogscaleError, one_line
+from fogscale.errors import FogscaleError, Interrupted, one_line
 from fogscale.plugins import Candidate
 from tests.fuzz.mutations import HOSTILE, damaged, mutated
 from tests.support.jobs import chain, placed, seen
@@ -43,8 +43,8 @@ from tests.support.runs import load_csv, run_values
 from workloads import catalog
 
 
-class HangError(BaseException):
-    """Nobody takes it for a broken connection or a file that cannot be read, and goes on."""
+class HangError(Interrupted):
+    """Nobody takes it for what a plug-in did or for a file that cannot be read, and goes on."""
 
 
 @dataclass
@@ -183,7 +183,8 @@ _GOOD: Mapping[str, Callable[[random.Random], Any]] = {
 _BAD: tuple[Any, ...] = (
     *HOSTILE, ("fog1",), {"map": ["fog1"]}, {"map": (1,)}, {1: ("fog1",)}, {"map": ("fog1",) * 10**5},
     {"map": (Instance("a", "fog1"),)}, (Note("a", data={"x": float("nan")}),), [Note("a")], np.int64(3),
-    object(),
+    object(), {"map": (np.str_("fog1"),)}, np.str_("x"), {"x": 10**400},
+    (Note("a", data={"x": np.int64(3)}),),
 )  # fmt: skip
 
 

@@ -54,10 +54,10 @@ class Watched:
             while "numpy" not in maps.read_text() and time.monotonic() < deadline_s:
                 time.sleep(0.01)
 
-    def interrupt(self) -> None:
-        """As Ctrl-C does: everything in the foreground gets it."""
+    def interrupt(self, by: signal.Signals = signal.SIGINT) -> None:
+        """As a terminal does with Ctrl-C: everything in the foreground gets it."""
         with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGINT)
+            os.killpg(self.process.pid, by)
 
     def ended(self, within_s: float) -> Ended:
         """Waits; seconds in which it wanted a processor and got none do not count."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from fogscale.console import Json, err, if_interrupted, out, print_json, progres
 from fogscale.documents import read_json
 from fogscale.errors import FogscaleError, Interrupted
 from fogscale.files import read_document, write_whole
+from fogscale.signals import while_ending
 
 if TYPE_CHECKING:
     from workloads.producer.audit import Verdict
@@ -323,7 +323,7 @@ def _share_done(progress: Callable[[float], None] | None) -> Callable[[float, fl
 
 @contextmanager
 def _interrupts() -> Iterator[Callable[[], int]]:
-    """Counts Ctrl-C and SIGTERM instead of ending at once: what was sent is waited for and reported."""
+    """Counts interruptions instead of ending at once: what was sent is waited for and reported."""
     seen_s: list[float] = []
 
     def note(_number: int, _frame: object) -> None:
@@ -331,12 +331,8 @@ def _interrupts() -> Iterator[Callable[[], int]]:
         if not seen_s or now_s - seen_s[-1] > ONE_INTERRUPT_S:
             seen_s.append(now_s)
 
-    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with while_ending(note):
         yield lambda: len(seen_s)
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 @contextmanager

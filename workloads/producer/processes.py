@@ -10,8 +10,8 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fogscale.errors import FogscaleError, Interrupted
+from fogscale.signals import while_ending
 from workloads.producer.chunks import Task
 from workloads.producer.lateness import Lateness
 from workloads.producer.pacing import Pacer, Tally
@@ -175,7 +176,7 @@ class _Worker:
         self._process = spawn.Process(
             target=_work, args=(theirs, task, bootstrap, dict(config)), daemon=True, name=f"producer-{number}"
         )
-        with _ignored(signal.SIGINT, signal.SIGTERM):  # inherited: to end in order is for its parent to say
+        with while_ending(signal.SIG_IGN):  # inherited: to end in order is for its parent to say
             self._process.start()
         theirs.close()
 
@@ -209,20 +210,6 @@ class _Worker:
             self._process.kill()
             self._process.join()
         self._process.close()
-
-
-@contextmanager
-def _ignored(*signals: signal.Signals) -> Iterator[None]:
-    try:
-        before = {each: signal.signal(each, signal.SIG_IGN) for each in signals}
-    except ValueError:  # not the main thread, where signals do not arrive
-        yield
-        return
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 # In the sending process

@@ -3,7 +3,6 @@ ends when the controller does, also by kill -9."""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import signal
 import subprocess
@@ -15,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from fogscale.errors import FogscaleError
+from fogscale.signals import end_with_parent
 
-_PR_SET_PDEATHSIG = 1
 END_WITHIN_S = 30.0
 
 
@@ -159,4 +158,4 @@ def sent(report: Mapping[str, Any], topic: str) -> range | None:
 
 def _end_with_parent() -> None:
     """As Ctrl-C would: it reports how far it came."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+    end_with_parent(signal.SIGINT)
