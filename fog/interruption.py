@@ -1,5 +1,5 @@
 """An interruption while Ansible runs. It reaches us alone: Ansible has a terminal of its own, and its workers
-even sessions of their own, which would outlive it with all that they started, be it a build of many minutes."""
+even sessions of their own, which would outlive it with all that they started, a build of minutes included."""
 
 from __future__ import annotations
 

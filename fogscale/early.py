@@ -31,4 +31,5 @@ def _fill_standard_streams() -> None:
 
 if sys.argv[0].rpartition(os.sep)[2] in ("fogscale", "__main__.py"):  # not where a script imports it
     _fill_standard_streams()
+    os.environ["MPLBACKEND"] = "agg"  # figures go into files: the caller's windows may not be there
     on_ending(_before_anything)

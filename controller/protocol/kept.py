@@ -23,6 +23,10 @@ def code_digest() -> str:
     return blake2b(b"".join(file.read_bytes() for file in files), digest_size=8).hexdigest()
 
 
+def _sum(rows: object) -> str:
+    return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
+
+
 class Kept:
     """Rows by their scenario's name; without a file they are forgotten with the process."""
 
@@ -36,13 +40,16 @@ class Kept:
     def _read(self, file: Path) -> dict[str, Row]:
         try:
             document = json.loads(read_document(file))
-            is_ours = document["about"] == self.about
-            return {row["scenario"]: row for row in document["rows"]} if is_ours else {}
-        except (OSError, ValueError, TypeError, KeyError):
+            rows = document["rows"]
+            if document["sum"] != _sum(rows):
+                raise ValueError("changed by hand")
+            return {row["scenario"]: row for row in rows} if document["about"] == self.about else {}
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             raise FogscaleError(f"{file} is no file that --keep wrote: name another") from None
 
     def add(self, row: Row) -> None:
         self.rows[row["scenario"]] = row
         if self.file is not None:
-            document = {"about": self.about, "rows": list(self.rows.values())}
+            rows = list(self.rows.values())
+            document = {"about": self.about, "sum": _sum(rows), "rows": rows}
             write_whole(self.file, json.dumps(document, indent=1) + "\n", "choose another file with --keep")

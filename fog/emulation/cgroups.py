@@ -8,6 +8,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from fog.emulation.devices import allow_only
+
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
 # Version 1 has one tree per controller. "systemd" and "unified" carry no limits: systemd inside a node
@@ -17,7 +19,7 @@ V1_TREES = (
 )  # fmt: skip
 # What nodes and containers in them may open: null, zero, full, random, urandom, tty, ptmx, terminals and tun.
 # Others can be made as files, as runc wants to, but not opened: not the machine's disks, not its log.
-V1_DEVICES = (
+DEVICES = (
     "c *:* m", "b *:* m",
     "c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm",
     "c 5:0 rwm", "c 5:2 rwm", "c 136:* rwm", "c 10:200 rwm",
@@ -83,17 +85,23 @@ class Group:
                 path.write_text(content)
 
     def _create_top(self, top: Path) -> None:
-        """A node cannot see this one, and no list of its own devices can go beyond it. The kernel takes a
-        list only while there is no node yet."""
+        """A node cannot see this one, and no list of its own devices can go beyond it. Version 1 takes a list
+        only while there is no node yet."""
         if top.is_dir():
             return
         top.mkdir()
         for file, weight in WEIGHTS.items():
             if (top / file).exists():
                 (top / file).write_text(weight)
-        if not self.v2 and top.parent.name == "devices":
+        if self.v2:
+            try:
+                allow_only(top, DEVICES)
+            except BaseException:
+                top.rmdir()  # else it would pass for one that has its list
+                raise
+        elif top.parent.name == "devices":
             (top / "devices.deny").write_text("a")
-            for each in V1_DEVICES:
+            for each in DEVICES:
                 (top / "devices.allow").write_text(each)
 
     def _enable_children(self, top: Path) -> None:

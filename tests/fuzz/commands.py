@@ -22,6 +22,20 @@ from tests.support.processes import Ended, Watched
 from tests.support.taxi_files import FOIL_HEADER, foil
 
 LONGEST_S = 60.0
+# What a command may find around it. Of most it should take no notice.
+SURROUNDINGS: tuple[tuple[str, Mapping[str, str]], ...] = (
+    ("", {}),
+    ("<&-", {}),
+    (">&-", {}),
+    ("2>&-", {}),
+    ("<&- >&- 2>&-", {}),
+    ("", {"HOME": "/none", "XDG_CACHE_HOME": "/none"}),
+    ("", {"HOME": ""}),
+    ("", {"TMPDIR": "/none"}),
+    ("", {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": ""}),
+    ("", {"MPLBACKEND": "odd", "MPLCONFIGDIR": "/none", "COLUMNS": "x"}),
+    ("", {"PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "1"}),
+)
 ODD = [str(each).replace("\0", "") for each in HOSTILE if "\ud800" not in str(each)]
 Judge = Callable[[Any], None]
 
@@ -51,26 +65,30 @@ def called(target: Target, seed: int) -> str:
             "--json",
             *call.arguments[2:],
         ]
-    environment = {"SPARK_MASTER": "local[1]", "FOGSCALE_STATE": str(folder / "state")}
+    closed, around = rng.choice(SURROUNDINGS)
+    if closed:
+        command = ["sh", "-c", f'exec "$@" {closed}', "sh", *command]
+    environment = {"SPARK_MASTER": "local[1]", "FOGSCALE_STATE": str(folder / "state"), **around}
     ended = Watched(command, folder, environment).ended(LONGEST_S)
-    outcome = _problem(call, as_json, ended) or ("right" if ended.code == 0 else "refused")
+    outcome = _problem(call, as_json, closed, ended) or ("right" if ended.code == 0 else "refused")
     if outcome not in ("right", "refused"):
-        print(f"  command, seed {seed}, {[each[:60] for each in call.arguments]}: {outcome}", file=sys.stderr)
+        words = [each[:60] for each in call.arguments]
+        print(f"  command, seed {seed}, {words} {closed} {around}: {outcome}", file=sys.stderr)
     shutil.rmtree(folder)
     return outcome
 
 
-def _problem(call: Call, as_json: bool, ended: Ended) -> str | None:
+def _problem(call: Call, as_json: bool, closed: str, ended: Ended) -> str | None:
     if ended.code is None:
         return "a hang"
     if ended.left:
         return f"left behind: {ended.left}"
     if b"Traceback" in ended.stderr or ended.code not in (0, 2):
         return f"exit code {ended.code}: {ended.stderr[-200:]!r}"
-    if ended.code == 2 and ended.stderr.count(b"\n") != 1:
+    if ended.code == 2 and ended.stderr.count(b"\n") != ("2>&-" not in closed):
         return f"not one line: {ended.stderr[:200]!r}"
     document = None
-    if as_json:
+    if as_json and ">&-" not in closed.replace("2>&-", ""):
         try:
             document = json.loads(ended.stdout, parse_constant=_no_json)
         except ValueError:

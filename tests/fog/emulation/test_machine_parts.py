@@ -21,7 +21,7 @@ from fog.artifacts import store as artifacts
 from fog.checks.ports import port_conflicts
 from fog.emulation import nodes
 from fog.emulation import state as states
-from fog.emulation.cgroups import V1_DEVICES, Group, limits
+from fog.emulation.cgroups import DEVICES, Group, limits
 from fog.emulation.definition import Definition, EmulatedNode
 from fog.emulation.state import State, remove_tree, started
 from fog.emulation.supervisor import pause_s
@@ -72,7 +72,7 @@ def test_version_one_lists_the_devices_before_there_is_a_node(tmp_path: Path) ->
     assert not (
         tmp_path / "devices/fog/devices.deny"
     ).exists()  # once: the kernel takes it without nodes only
-    assert not any("rw" in each for each in V1_DEVICES if each.startswith("b") or "1:11" in each)
+    assert not any("rw" in each for each in DEVICES if each.startswith("b") or "1:11" in each)
 
 
 SS = """\
