@@ -77,15 +77,39 @@ def ensure(
     now = now or datetime.now(UTC)
     _make_private(folder)
     made = []
-    if not (folder / f"{AUTHORITY}.crt").exists():
+    if not _is_authority(folder, now):
         made.append(_make_authority(folder, now))
-    if tokens and not (folder / f"{TOKENS}.pub").exists():
+    if tokens and not all((folder / f"{TOKENS}.{end}").exists() for end in ("key", "pub")):
         made.append(_make_token_key(folder))
     for certificate in certificates:
         if not _holds(folder, certificate, now):
             _issue(folder, certificate, now)
             made.append(certificate.name)
     return made
+
+
+def _is_authority(folder: Path, now: datetime) -> bool:
+    """Whether there is one that can vouch for others as long as their certificates last."""
+    try:
+        found = _authority(folder)
+    except (FileNotFoundError, ValueError):
+        return False
+    if found.not_valid_before_utc > now:
+        raise FogscaleError(
+            f"{folder / AUTHORITY}.crt begins on {found.not_valid_before_utc:%d %B %Y}, which is still to"
+            f" come by this machine's clock: set the clock, or remove {folder} and build again"
+        )
+    left = found.not_valid_after_utc - now
+    return left > timedelta(days=CERTIFICATE_DAYS) and _fits(folder, AUTHORITY, found)
+
+
+def _fits(folder: Path, name: str, certificate: x509.Certificate) -> bool:
+    """Whether the key beside it is its own: a renewal may have been cut off between the two."""
+    try:
+        key = serialization.load_pem_private_key((folder / f"{name}.key").read_bytes(), None)
+    except (FileNotFoundError, ValueError, TypeError):
+        return False
+    return key.public_key() == certificate.public_key()
 
 
 def _holds(folder: Path, certificate: Certificate, now: datetime) -> bool:
@@ -101,10 +125,11 @@ def _holds(folder: Path, certificate: Certificate, now: datetime) -> bool:
         names = []
     uses = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     return (
-        (folder / f"{certificate.name}.key").exists()
+        _fits(folder, certificate.name, found)
         and list(uses) == certificate.uses
         and found.subject == certificate.subject
         and names == certificate.alternatives
+        and found.not_valid_before_utc <= now
         and found.not_valid_after_utc - now > timedelta(days=RENEW_DAYS)
     )
 

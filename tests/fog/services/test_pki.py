@@ -9,6 +9,8 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from fog.services.pki import (
     Certificate,
     ensure,
@@ -17,6 +19,7 @@ from fog.services.pki import (
     kubeconfig,
     write_private,
 )
+from fogscale.errors import FogscaleError
 
 NODE = Certificate("node-fog1", "system:node:fog1", "system:nodes", ("fog1", "10.77.0.11"))
 USER = Certificate("admin", "someone", "system:masters")
@@ -52,6 +55,44 @@ def test_nothing_is_made_twice_but_what_changed_or_runs_out(tmp_path: Path) -> N
     assert ensure(tmp_path, [moved, USER], now + timedelta(days=340)) == ["node-fog1", "admin"]
     (tmp_path / "admin.key").unlink()
     assert ensure(tmp_path, [USER], now + timedelta(days=340)) == ["admin"]
+
+
+def test_a_renewal_that_was_cut_off_between_key_and_certificate_is_made_again(tmp_path: Path) -> None:
+    ensure(tmp_path, [NODE, USER])
+    shutil.copy(tmp_path / "admin.key", tmp_path / "node-fog1.key")
+    assert ensure(tmp_path, [NODE, USER]) == ["node-fog1"]
+    key = openssl("pkey", "-pubout", "-in", str(tmp_path / "node-fog1.key"))
+    assert key == openssl("x509", "-pubkey", "-noout", "-in", str(tmp_path / "node-fog1.crt"))
+
+
+@pytest.mark.parametrize("name", ["ca.crt", "ca.key", "node-fog1.crt", "node-fog1.key"])
+def test_what_is_damaged_is_made_again(tmp_path: Path, name: str) -> None:
+    ensure(tmp_path, [NODE])
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:40])
+    made = ["ca", "node-fog1"] if name.startswith("ca") else ["node-fog1"]
+    assert ensure(tmp_path, [NODE]) == made
+    assert ensure(tmp_path, [NODE]) == []
+    node, authority = str(tmp_path / "node-fog1.crt"), str(tmp_path / "ca.crt")
+    assert openssl("verify", "-CAfile", authority, node) == f"{node}: OK\n"
+
+
+def test_an_authority_that_would_end_before_its_certificates_is_made_anew(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    ensure(tmp_path, [NODE], now)
+    assert ensure(tmp_path, [NODE], now + timedelta(days=3650 - 364)) == ["ca", "node-fog1"]
+
+
+def test_a_certificate_of_a_clock_that_was_ahead_is_made_anew(tmp_path: Path) -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    ensure(tmp_path, [], now)
+    ensure(tmp_path, [NODE], now + timedelta(days=2))
+    assert ensure(tmp_path, [NODE], now + timedelta(days=1)) == ["node-fog1"]
+
+
+def test_a_clock_that_went_back_before_the_authority_is_told(tmp_path: Path) -> None:
+    ensure(tmp_path, [NODE], datetime(2026, 1, 1, tzinfo=UTC))
+    with pytest.raises(FogscaleError, match=r"31 December 2025.*set the clock"):
+        ensure(tmp_path, [NODE], datetime(1970, 1, 1, tzinfo=UTC))
 
 
 def test_another_authority_makes_all_certificates_anew(tmp_path: Path) -> None:
