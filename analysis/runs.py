@@ -90,7 +90,9 @@ def _check_sizes(folder: str) -> None:
     storage than a disk, Spark complains itself."""
     if "://" not in folder:
         for path in sorted(Path(folder).rglob(JOURNAL)):
-            if path.is_file() and path.stat().st_size > LARGEST_JOURNAL_BYTES:
+            if not path.is_file():
+                raise FogscaleError(f"{path} is no file: move its folder away")
+            if path.stat().st_size > LARGEST_JOURNAL_BYTES:
                 raise FogscaleError(
                     f"{path} has {path.stat().st_size >> 20} MiB, and {LARGEST_JOURNAL_BYTES >> 20} can be"
                     " analysed: move its folder away, or run for a shorter time"

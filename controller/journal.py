@@ -389,7 +389,17 @@ def _opened_alone(path: Path) -> FileIO:
     except OSError as error:
         file.close()
         raise FogscaleError(f"{path} is in use by another fogscale: wait for it, or use --out") from error
+    if not _is_still(path, file):  # somebody has just set it aside
+        file.close()
+        return _opened_alone(path)
     return file
+
+
+def _is_still(path: Path, file: FileIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def set_aside(path: Path) -> None:

@@ -7,9 +7,11 @@ import fcntl
 import os
 import select
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from fogscale.errors import FogscaleError
 
@@ -25,7 +27,8 @@ def write_whole(path: Path, content: str | bytes, advice: str = "choose another 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to be kept whole
-            path.write_bytes(data)
+            with os.fdopen(_opened_for_a_reader(path), "wb") as file:
+                file.write(data)
             return
         try:
             with unfinished.open("wb") as file:
@@ -40,6 +43,21 @@ def write_whole(path: Path, content: str | bytes, advice: str = "choose another 
         # A file where a folder should be is "File exists" to mkdir, as if the path itself were there already.
         why = os.strerror(errno.ENOTDIR) if isinstance(error, FileExistsError) else error.strerror
         raise FogscaleError(f"cannot write {path}: {why}; {advice}") from error
+
+
+def _opened_for_a_reader(path: Path) -> int:
+    """Of a pipe, one should be there or come soon; it is not waited for without end."""
+    deadline_s = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO or not path.is_fifo() or time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.05)
+        else:
+            os.set_blocking(descriptor, True)
+            return descriptor
 
 
 @contextmanager
@@ -57,6 +75,19 @@ def alone(folder: Path, doing: str) -> Iterator[None]:
         except OSError as error:
             raise FogscaleError(f"{folder} is in use by another fogscale ({doing}): wait for it") from error
         yield
+
+
+def opened(path: Path) -> BinaryIO:
+    """To read a file of any size: no pipe, into which nobody may write, and no device that never ends.
+    Raises OSError as opening does."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(kind):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise FogscaleError(f"{path} is no file: write what it gives into one, and name that")
 
 
 def read_document(path: Path, most_bytes: int = LARGEST_DOCUMENT_BYTES) -> str:

@@ -72,7 +72,7 @@ def unpacked(records: Path, results: Path) -> Iterator[Path]:
 
 def _journal(packed: Path) -> bytes:
     """Unpacked, and no larger than a journal may be: a few kilobytes can stand for gigabytes."""
-    if packed.stat().st_size > LARGEST_BYTES:
+    if not packed.is_file() or packed.stat().st_size > LARGEST_BYTES:
         raise FogscaleError(f"{packed} is larger than a record may be ({LARGEST_BYTES} bytes): fetch it anew")
     unpacking = lzma.LZMADecompressor()
     try:

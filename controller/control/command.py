@@ -13,6 +13,7 @@ from controller.control.settings import Style, Wanted, settings_from
 from fogscale.clock import clock
 from fogscale.console import Json, out, print_json
 from fogscale.errors import FogscaleError, unknown
+from fogscale.files import read_document
 from fogscale.settings import seconds_of
 
 Policies = Annotated[str, typer.Option(help="Who decides; with --dry-run several, separated by commas.")]
@@ -125,9 +126,11 @@ def _seconds(text: str, option: str) -> float:
 
 def _text(file: Path | None) -> str | None:
     try:
-        return None if file is None else file.read_text().strip() + "\n" * (file.suffix == ".pem")
+        return None if file is None else read_document(file).strip() + "\n" * (file.suffix == ".pem")
     except OSError as error:
         raise FogscaleError(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FogscaleError(f"{file} is no text in UTF-8: name another file") from None
 
 
 def _login(file: Path | None) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller import journal as journals
 from controller.contract import Step
 from controller.journal import Journal, SampleLog, read, topology_of, topology_record
 from controller.model import (
@@ -514,3 +515,24 @@ def test_a_sample_log_keeps_the_truth_only():
     log.end(True, taken[2:], {})
     assert log.samples == taken
     assert log.recorded is None
+
+
+def test_a_journal_that_was_set_aside_meanwhile_is_not_written_to(tmp_path, monkeypatch):
+    """Opened by its name, but locked only when another process has given the name away."""
+    path, flock = tmp_path / "journal.jsonl", journals.fcntl.flock
+    Journal.open(path, {"seed": 1}, chain()).close()
+
+    def late(file, operation):
+        monkeypatch.setattr(journals.fcntl, "flock", flock)
+        path.rename(tmp_path / "journal.1.old")
+        flock(file, operation)
+
+    before = path.read_bytes()
+    monkeypatch.setattr(journals.fcntl, "flock", late)
+    book = Journal.open(path, {"seed": 1}, chain())
+    book.end(True, (), {})
+    book.close()
+    assert (tmp_path / "journal.1.old").read_bytes() == before
+    recorded = read(path)
+    assert recorded is not None
+    assert recorded.ended

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from fogscale import files
 from fogscale.errors import FogscaleError
-from fogscale.files import write_whole
+from fogscale.files import opened, write_whole
+from workloads.importing.command import check_files
+from workloads.traces.csv_profile import read_csv_profile
 
 
 def full(*_arguments) -> None:
@@ -37,11 +40,39 @@ def test_a_device_takes_what_it_is_given():
     write_whole(Path("/dev/null"), "x")
 
 
+def test_a_pipe_is_waited_for_but_not_without_end(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(files, "_PATIENCE_S", 0.1)
+    with pytest.raises(FogscaleError, match=r"cannot write .*pipe: No such device"):
+        write_whole(tmp_path / "pipe", "x")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(tmp_path / "pipe", "x")
+    assert os.read(reader, 10) == b"x"
+    os.close(reader)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_data_are_read_from_files_only(tmp_path, kind):
+    """A pipe may never begin and a device never end."""
+    path = tmp_path / "data.csv"
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    for read in (opened, read_csv_profile, lambda each: check_files([each])):
+        with pytest.raises(FogscaleError, match=r"data\.csv is no file"):
+            read(path)
+
+
+def test_a_folder_is_told_as_the_system_tells_it(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        opened(tmp_path)
+
+
 # Results and what a later command relies on. Not here: what fog/ writes on nodes and for its own processes.
 PACKAGES = ("analysis", "controller", "fogscale", "paper_figures", "workloads")
 WRITERS = {"write_text", "write_bytes", "to_csv", "to_parquet", "savefig"}
 OTHERWISE = {
-    "fogscale/files.py": "write_whole itself",
     "analysis/spark.py": "a draft of a folder, which gets its name when it is whole",
     "analysis/shipping.py": "an archive for Spark's workers, in a folder of its own",
     "controller/testbeds/flink/producing.py": "the settings and the mark of a process that ends with the run",
@@ -63,6 +94,6 @@ def written_directly(file: Path) -> list[int]:
 
 def test_no_package_writes_a_result_but_whole():
     project = Path(__file__).parents[2]
-    files = [file for package in PACKAGES for file in sorted((project / package).rglob("*.py"))]
-    found = {str(file.relative_to(project)): lines for file in files if (lines := written_directly(file))}
+    written = [file for package in PACKAGES for file in sorted((project / package).rglob("*.py"))]
+    found = {str(file.relative_to(project)): lines for file in written if (lines := written_directly(file))}
     assert found.keys() == OTHERWISE.keys()

@@ -29,11 +29,11 @@ SURROUNDINGS: tuple[tuple[str, Mapping[str, str]], ...] = (
     (">&-", {}),
     ("2>&-", {}),
     ("<&- >&- 2>&-", {}),
-    ("", {"HOME": "/none", "XDG_CACHE_HOME": "/none"}),
+    ("", {"HOME": "/proc/none", "XDG_CACHE_HOME": "/proc/none"}),
     ("", {"HOME": ""}),
-    ("", {"TMPDIR": "/none"}),
+    ("", {"TMPDIR": "/proc/none"}),
     ("", {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": ""}),
-    ("", {"MPLBACKEND": "odd", "MPLCONFIGDIR": "/none", "COLUMNS": "x"}),
+    ("", {"MPLBACKEND": "odd", "MPLCONFIGDIR": "/proc/none", "COLUMNS": "x"}),
     ("", {"PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "1"}),
 )
 ODD = [str(each).replace("\0", "") for each in HOSTILE if "\ud800" not in str(each)]
@@ -227,7 +227,7 @@ def _calibrate(_target: Target, _folder: Path, rng: random.Random) -> Call:
             "calibrate",
             rng.choice(["gesscale", "x"]),
             "--write",
-            rng.choice(["/none/x.yml", "a.yml", "/dev/full"]),
+            rng.choice(["/proc/none/x.yml", "a.yml", "/dev/full"]),
         ]
     )
 

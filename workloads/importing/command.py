@@ -12,6 +12,7 @@ from rich.text import Text
 
 from fogscale.console import Json, err, if_interrupted, out, print_json, spark_session
 from fogscale.errors import FogscaleError
+from fogscale.files import opened
 
 trace_app = typer.Typer(help="Traces of your own, from the public files of taxi trips and web requests.")
 import_app = typer.Typer(help="Clean raw files and write a trace: events, rate per second, quality report.")
@@ -81,7 +82,7 @@ def check_files(files: Sequence[Path]) -> None:
         if path.is_dir():
             raise FogscaleError(f"{path} is a folder: name the files in it, e.g. {path}/*")
         try:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 file.read(1)
         except OSError as error:
             raise FogscaleError(f"{path}: {error.strerror or error}: name a file you can read") from error

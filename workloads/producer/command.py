@@ -268,6 +268,8 @@ def _check_writable(file: Path | None) -> None:
     """Before a run of hours, not after it; what stands in the file stays until then."""
     if file is None:
         return
+    if file.is_fifo():  # whoever reads it may come later
+        return
     is_new = not file.exists()
     try:
         file.open("a").close()

@@ -10,12 +10,14 @@ import csv
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import numpy as np
 
 from fogscale.errors import FogscaleError
+from fogscale.files import opened
 from workloads.profile import FloatArray, RateProfile
 from workloads.traces.taxi import PAPER_REPLAY
 from workloads.workload import Workload, register
@@ -40,7 +42,7 @@ def csv_workload(path: Path) -> Workload:
 def read_csv_profile(path: str | Path) -> RateProfile:
     path = Path(path)
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with TextIOWrapper(opened(path), newline="", encoding="utf-8-sig") as file:
             rows = list(_rows(path, file))
     except OSError as error:
         raise FogscaleError(
