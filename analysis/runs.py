@@ -12,13 +12,14 @@ from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, S
 
 from analysis.schema import DECISIONS, FINDINGS, RECEIPTS, RUNS, SAMPLES, check, columns_of
 from analysis.spark import literal, local_path
-from controller.journal import does_not_add_up, unchecked
+from controller.journal import does_not_add_up, too_large, unchecked
 from controller.model import Plan, Receipt, Sample
 from controller.recording import (
     CHAIN,
     COMPARISONS,
     FORMAT_VERSION,
     JOURNAL,
+    LARGEST_JOURNAL_BYTES,
     NAMED_BY,
     OLDER_NAMES,
     READ_VERSIONS,
@@ -26,7 +27,6 @@ from controller.recording import (
 )
 from fogscale.errors import FogscaleError, warn
 
-LARGEST_JOURNAL_BYTES = 256 << 20  # a run of 288 minutes has two MiB
 MAX_SAMPLES_PER_LINE = 1_000_000  # sequence = line * this + place in the line, so it rises over the journal
 
 
@@ -93,10 +93,7 @@ def _check_sizes(folder: str) -> None:
             if not path.is_file():
                 raise FogscaleError(f"{path} is no file: move its folder away")
             if path.stat().st_size > LARGEST_JOURNAL_BYTES:
-                raise FogscaleError(
-                    f"{path} has {path.stat().st_size >> 20} MiB, and {LARGEST_JOURNAL_BYTES >> 20} can be"
-                    " analysed: move its folder away, or run for a shorter time"
-                )
+                raise FogscaleError(too_large(path))
 
 
 def _lines(spark: SparkSession, folder: str) -> DataFrame:

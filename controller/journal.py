@@ -26,7 +26,13 @@ import msgspec
 from controller.contract import Step
 from controller.model import Node, Note, Observation, Operator, Plan, Sample, Topology
 from controller.network import Rtt, RttCoordinates, RttDelays, RttMatrix, RttScaled, RttUniform
-from controller.recording import CHAIN, FORMAT_VERSION, OLDER_NAMES, READ_VERSIONS
+from controller.recording import (
+    CHAIN,
+    FORMAT_VERSION,
+    LARGEST_JOURNAL_BYTES,
+    OLDER_NAMES,
+    READ_VERSIONS,
+)
 from fogscale.errors import FogscaleError
 
 _RTT_KINDS: dict[str, type[Any]] = {
@@ -263,6 +269,13 @@ def unchecked(path: str) -> str:
     return f"{path} was written before lines had checksums: it is read as it stands, unchecked"
 
 
+def too_large(path: Path) -> str:
+    return (
+        f"{path} has {path.stat().st_size >> 20} MiB, and {LARGEST_JOURNAL_BYTES >> 20} can be read: move its"
+        " folder away, or run for a shorter time"
+    )
+
+
 def does_not_add_up(path: str, line: int) -> str:
     """The first line that is not what was written after those before it."""
     advice = f"keep the lines before it (head -n {line - 1}) in a new file of that name and run again"
@@ -284,6 +297,8 @@ def _whole_lines(path: Path) -> tuple[list[bytes], int]:
     try:
         if path.exists() and not path.is_file():
             raise FogscaleError(f"{path} is no file: move it away or use --out")
+        if path.exists() and path.stat().st_size > LARGEST_JOURNAL_BYTES:
+            raise FogscaleError(too_large(path))
         content = path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise FogscaleError(f"cannot read {path}: {error.strerror}; move it away or use --out") from error

@@ -16,6 +16,7 @@ FORMAT_VERSION = 2  # since 2, every line ends with a running checksum
 READ_VERSIONS = (1, 2)
 CHAIN = ',"chain":'  # then the checksum and a brace: how every line of a journal ends
 JOURNAL = "journal.jsonl"
+LARGEST_JOURNAL_BYTES = 256 << 20  # that is read in one piece; a run of 288 minutes has two MiB
 MANIFEST = "run.yml"
 COMPARISONS = "compare"  # the folder of results that holds them
 OLDER_NAMES = {"input_rate_per_s": "offered_rate_per_s"}

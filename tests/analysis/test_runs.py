@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.runs import Tables, read_journals, read_parquet, write_parquet
 from analysis.schema import SAMPLES, check
 from controller.experiment import Run
+from controller.recording import JOURNAL
 from controller.run import execute
 from fogscale.errors import FogscaleError
 from tests.support.journals import older
@@ -167,10 +169,20 @@ def test_comparisons_below_a_folder_with_runs_of_its_own_stand_apart(spark, tmp_
     assert read_journals(spark, str(tmp_path / "results" / "compare")).runs.count() == 1
 
 
-def test_a_journal_too_large_for_spark_is_refused_in_words(spark, tmp_path, recorded, monkeypatch):
+def test_a_journal_of_600_mb_is_refused_in_words(spark, tmp_path, recorded):
     recorded("results")
-    monkeypatch.setattr("analysis.runs.LARGEST_JOURNAL_BYTES", 1000)
-    with pytest.raises(FogscaleError, match=r"journal.jsonl has 0 MiB, and 0 can be analysed"):
+    (path,) = (tmp_path / "results").rglob(JOURNAL)
+    os.truncate(path, 600_000_000)  # it takes no room on the disk
+    with pytest.raises(
+        FogscaleError, match=r"journal.jsonl has 572 MiB, and 256 can be read: move its folder"
+    ):
+        read_journals(spark, str(tmp_path / "results"))
+
+
+def test_a_pipe_among_journals_is_refused_and_not_waited_for(spark, tmp_path, recorded):
+    recorded("results")
+    os.mkfifo(tmp_path / "results" / JOURNAL)
+    with pytest.raises(FogscaleError, match=r"results/journal.jsonl is no file"):
         read_journals(spark, str(tmp_path / "results"))
 
 

@@ -1,5 +1,6 @@
 """The journal: every field comes back as it went in, and no crash or scratch goes unnoticed."""
 
+import os
 import resource
 from contextlib import suppress
 from dataclasses import replace
@@ -515,6 +516,16 @@ def test_a_sample_log_keeps_the_truth_only():
     log.end(True, taken[2:], {})
     assert log.samples == taken
     assert log.recorded is None
+
+
+def test_a_journal_of_600_mb_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.touch()
+    os.truncate(path, 600_000_000)  # it takes no room on the disk
+    with pytest.raises(
+        FogscaleError, match=r"journal.jsonl has 572 MiB, and 256 can be read: move its folder"
+    ):
+        read(path)
 
 
 def test_a_journal_that_was_set_aside_meanwhile_is_not_written_to(tmp_path, monkeypatch):

@@ -151,3 +151,45 @@ def test_ctrl_c_while_a_plug_in_is_imported_is_no_fault_of_the_plug_in():
         why_broken("a plug-in", press)
     with pytest.raises(Interrupted):
         contained("a policy", "decide", press)
+
+
+def test_a_calibration_that_can_be_written_nowhere_is_one_line():
+    failed = fogscale("calibrate", "gesscale", "--write", "/proc/none/x.yml")
+    assert failed.returncode == 2
+    assert failed.stderr.startswith(b"fogscale: cannot write /proc/none/x.yml")
+    assert failed.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+def test_on_a_disk_that_is_full_a_run_goes_on_once_there_is_room(tmp_path):
+    """Byte by byte to what it would have been."""
+    disk, run = tmp_path / "disk", ("run", "--policy", "static", "--seed", "1", "--workload", "taxi")
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", str(disk)], check=True)
+    try:
+        failed = fogscale(*run, "--out", str(disk))
+        assert failed.returncode == 2
+        assert failed.stderr.count(b"\n") == 1
+        assert b"No space left on device; make room and run the same command again" in failed.stderr
+        subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+        assert fogscale(*run, "--out", str(disk)).returncode == 0
+        assert fogscale(*run, "--out", str(tmp_path / "whole")).returncode == 0
+        (made,), (wanted,) = disk.rglob(JOURNAL), (tmp_path / "whole").rglob(JOURNAL)
+        assert made.read_bytes() == wanted.read_bytes()
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_of_three_runs_at_once_into_one_folder_one_records_and_two_say_so(tmp_path):
+    run = [*FOGSCALE, "run", "--policy", "static", "--seed", "1", "--workload", "taxi", "--out", "res"]
+    started = [
+        subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)
+    ]
+    told = [each.communicate(timeout=300)[1] for each in started]
+    for each, words in zip(started, told, strict=True):
+        assert each.returncode == 0 or b"is in use by another fogscale: wait for it" in words
+    assert 0 in [each.returncode for each in started]
+    (path,) = tmp_path.rglob(JOURNAL)
+    recorded = journal.read(path)
+    assert recorded is not None
+    assert recorded.ended
