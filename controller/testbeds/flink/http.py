@@ -6,7 +6,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -26,6 +26,7 @@ ANSWER_WITHIN_S = 10.0
 PAUSES_S = (0.2, 0.5, 1.0)  # before the second, third and fourth try
 BUSY = frozenset({502, 503, 504})  # the service, or what stands before it, is not ready yet
 LONGEST_REASON = 300
+LARGEST_ANSWER_BYTES = 64 << 20
 
 
 class UnreachableError(FogscaleError):
@@ -85,15 +86,19 @@ class Service:
     ) -> None:
         self.name, self.url = name, door.url.rstrip("/")
         self._only_look, self._tries_again = only_look, tries_again
+        self._answer_within_s = answer_within_s
         headers = {} if door.token is None else {"Authorization": f"Bearer {door.token}"}
-        self._client = httpx.Client(
-            base_url=self.url,
-            headers=headers,
-            auth=door.login,
-            verify=door.tls(),
-            timeout=httpx.Timeout(answer_within_s, connect=CONNECT_WITHIN_S),
-            trust_env=False,  # a proxy of this machine does not lead into the fog
-        )
+        try:
+            self._client = httpx.Client(
+                base_url=self.url,
+                headers=headers,
+                auth=door.login,
+                verify=door.tls(),
+                timeout=httpx.Timeout(answer_within_s, connect=CONNECT_WITHIN_S),
+                trust_env=False,  # a proxy of this machine does not lead into the fog
+            )
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise FogscaleError(f"{name} at {self.url}: {error}; check its address and token") from None
 
     def close(self) -> None:
         self._client.close()
@@ -140,20 +145,37 @@ class Service:
     ) -> Any:
         try:
             if file is None:
-                answer = self._client.request(method, path, json=body, params=params, headers=headers)
+                asked = self._client.stream(method, path, json=body, params=params, headers=headers)
+                answer = self._whole(asked)
             else:
                 with file.open("rb") as stream:
                     part = {"jarfile": (file.name, stream, "application/x-java-archive")}
-                    answer = self._client.request(method, path, files=part, timeout=60.0)
+                    answer = self._whole(self._client.stream(method, path, files=part, timeout=60.0))
         except httpx.TimeoutException:
             raise UnreachableError(
                 f"{self.name} at {self.url} gave no answer in time: does it run?"
             ) from None
-        except httpx.TransportError as error:
+        except (httpx.RequestError, httpx.InvalidURL) as error:
             raise UnreachableError(
                 f"cannot reach {self.name} at {self.url} ({error}): does it run?"
             ) from None
         return self._content(answer, f"{method} {path}")
+
+    def _whole(self, asked: AbstractContextManager[httpx.Response]) -> httpx.Response:
+        """All of an answer. httpx waits for each piece anew, and takes as many as there come."""
+        with asked as answer:
+            content, deadline_s = bytearray(), time.monotonic() + self._answer_within_s
+            for piece in answer.iter_bytes():
+                content += piece
+                if len(content) > LARGEST_ANSWER_BYTES:
+                    raise UnreachableError(
+                        f"{self.name} at {self.url} answers with more than {LARGEST_ANSWER_BYTES >> 20} MiB:"
+                        " check its address"
+                    )
+                if time.monotonic() > deadline_s:
+                    raise httpx.ReadTimeout("its answer does not end")
+        kind = {"Content-Type": answer.headers.get("Content-Type", "")}
+        return httpx.Response(answer.status_code, headers=kind, content=bytes(content))
 
     def _content(self, answer: httpx.Response, request: str) -> Any:
         if answer.status_code in (401, 403):
@@ -172,7 +194,7 @@ class Service:
             )
         try:
             return answer.json() if answer.content else None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise UnreachableError(
                 f"{self.name} at {self.url} answered {request} without JSON: check its address"
             ) from None
@@ -195,6 +217,6 @@ def _reason(answer: httpx.Response) -> str:
         told = answer.json()
         words = told.get("errors", [told.get("message") or told.get("error", "")])
         text = " ".join(str(words[-1]).split("\n")[0].split()) if words else ""
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         text = " ".join(answer.text.split())
     return text[:LONGEST_REASON] or "no reason given"

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import socketserver
+import threading
+import time
+from contextlib import contextmanager, suppress
+from itertools import repeat
+
 import pytest
 
 from controller.testbeds.flink import http
 from controller.testbeds.flink.http import Door, MissingError, RefusedError, Service, UnreachableError
+from fogscale.errors import FogscaleError
 from tests.support.http_server import serving
 
 
@@ -70,8 +77,6 @@ def test_nobody_there_is_said_at_once():
 
 
 def test_a_hung_service_is_given_up_in_time():
-    import threading
-
     released = threading.Event()
 
     def hang(_request):
@@ -82,6 +87,56 @@ def test_a_hung_service_is_given_up_in_time():
         with pytest.raises(UnreachableError, match="no answer in time"):
             Service("Flink", Door(server.url), answer_within_s=0.1).send("POST", "/x", {})
         released.set()
+
+
+@contextmanager
+def raw(head, pieces):
+    """Answers once with bytes as they are, whatever HTTP says of them."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            self.rfile.readline()
+            with suppress(OSError):  # the client has enough
+                self.wfile.write(head)
+                for piece in pieces:
+                    self.wfile.write(piece)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def drops():
+    while True:
+        time.sleep(0.01)
+        yield b" "
+
+
+OK = b"HTTP/1.0 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "pieces", "words"),
+    [
+        pytest.param(OK + b"\r\n", drops(), "no answer in time", id="drop by drop"),
+        pytest.param(OK + b"\r\n", repeat(b"[" * 65536), "more than 64 MiB", id="without end"),
+        pytest.param(OK + b"\r\n", [b"[" * 100_000], "without JSON", id="too deep"),
+        pytest.param(OK + b"Content-Encoding: gzip\r\n\r\n", [b"no"], "cannot reach", id="no gzip"),
+        pytest.param(OK + b"Content-Length: 10\r\n\r\n", [b"{"], "cannot reach", id="cut off"),
+        pytest.param(b"HTTP/1.0 200", [b"\0" * 9], "cannot reach", id="no HTTP"),
+    ],
+)
+def test_an_answer_that_is_none_is_one_line_and_soon(head, pieces, words):
+    with raw(head, pieces) as url, pytest.raises(UnreachableError, match=words):
+        Service("Flink", Door(url), answer_within_s=1.0).send("GET", "/overview")
+
+
+def test_an_address_that_is_none_is_one_line():
+    for door in (Door("http://x\0y:1"), Door("http://x:1", token="é")):
+        with pytest.raises(FogscaleError, match="check its address and token"):
+            Service("Flink", door)
 
 
 def test_tokens_and_logins_are_shown_to_the_service_and_to_nobody_else():
