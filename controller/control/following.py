@@ -29,7 +29,7 @@ from controller.testbeds.flink.http import Door
 from controller.testbeds.flink.prometheus import Prometheus
 from controller.testbeds.flink.rest import Flink
 from fog.folders import state_folder
-from fogscale.clock import clock
+from fogscale.clock import SetClockWatch, clock
 from fogscale.console import err, out
 from fogscale.errors import FogscaleError
 from fogscale.signals import while_ending
@@ -175,11 +175,12 @@ def _journal(folder: Path, policy: str, watched: Watched, wanted: Wanted) -> Jou
 def _turn(watch: Watch, seconds: float | None) -> None:
     """Until the time is up, the job has ended, or it is interrupted."""
     over = threading.Event()
-    watch.job.zero_s = time.time()
+    watch.job.zero_s, clock_watch = time.time(), SetClockWatch()
     with while_ending(lambda _signal, _frame: over.set()):
         while not over.is_set() and not watch.job.ended:
             if seconds is not None and watch.job.now_s() >= seconds:
                 return
+            clock_watch.look()
             watch.once()
             over.wait(LOOK_EVERY_S)
 

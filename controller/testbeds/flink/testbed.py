@@ -42,6 +42,7 @@ from fog.checks.inotify import check_spare_instances
 from fog.emulation.cgroups import Group
 from fog.emulation.state import State as NodesState
 from fog.services.broker import FLINK, PRODUCER
+from fogscale.clock import SetClockWatch
 from fogscale.errors import FogscaleError
 from workloads.jobs import catalog
 
@@ -155,6 +156,7 @@ class FlinkTestbed:
         until_s = time.monotonic() + seconds
         while not self.finished and time.monotonic() < until_s:
             time.sleep(min(NAP_S, max(0.0, until_s - time.monotonic())))
+            self._clock.look()
             self._watch.check()
             if self._is_lost and not self._changes.is_busy:
                 self._is_lost = False  # until it is seen again
@@ -304,6 +306,7 @@ class FlinkTestbed:
 
     def _start_watch(self, notes: Notes, reached_s: float) -> None:
         connection, access = self._connection, self._connection.access.kafka.access(PRODUCER)
+        self._clock = SetClockWatch()
         self._begun_s = self._changes.running_since_s = time.time()
         self._zero_s = self._begun_s - reached_s
         self._monitor = Monitor(
