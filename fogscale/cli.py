@@ -9,6 +9,7 @@ import fogscale.early  # noqa: F401
 import json
 import os
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
@@ -115,6 +116,7 @@ def main() -> None:
         if code == INTERRUPTED:  # so typer ends a KeyboardInterrupt, as Spark raises it
             raise KeyboardInterrupt
         sys.stdout.flush()
+        _leave_threads(0)
     except Interrupted as error:
         _fail(str(error), INTERRUPTED)
     except KeyboardInterrupt:
@@ -152,7 +154,14 @@ def _fail(message: str, code: int = 2) -> None:
         _discard_output()
     with suppress(OSError):
         print(f"fogscale: {line}", file=sys.stderr, flush=True)
+    _leave_threads(code)
     sys.exit(code)
+
+
+def _leave_threads(code: int) -> None:
+    """Python would wait for a thread that a plug-in has started, and perhaps for ever."""
+    if any(not each.daemon for each in threading.enumerate() if each is not threading.main_thread()):
+        os._exit(code)
 
 
 def _discard_output() -> None:

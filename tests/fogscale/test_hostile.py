@@ -131,13 +131,25 @@ def test_a_stream_that_the_caller_closed_holds_nothing_of_ours(tmp_path, closed)
     assert recorded.ended
 
 
-def test_with_json_what_a_plug_in_prints_is_no_part_of_the_document(tmp_path):
-    (tmp_path / "chatty.py").write_text("print('hello from the plug-in')\n")
-    about = tmp_path / "chatty-1.dist-info"
+def with_plug_in(folder, code):
+    """The environment in which a package with a policy of this code is installed."""
+    (folder / "odd_one.py").write_text(code)
+    about = folder / "odd_one-1.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: chatty\nVersion: 1\n")
-    (about / "entry_points.txt").write_text("[fogscale.policies]\nchatty = chatty\n")
-    listed = fogscale("policies", "--json", env=os.environ | {"PYTHONPATH": str(tmp_path)})
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd_one\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[fogscale.policies]\nodd_one = odd_one\n")
+    return os.environ | {"PYTHONPATH": str(folder)}
+
+
+def test_a_thread_that_a_plug_in_starts_and_never_ends_holds_nobody_up(tmp_path):
+    code = "import threading\nthreading.Thread(target=threading.Event().wait).start()\n"
+    around = with_plug_in(tmp_path, code)
+    assert fogscale("policies", env=around).returncode == 0
+    assert fogscale("policies", "gescale", env=around).returncode == 2
+
+
+def test_with_json_what_a_plug_in_prints_is_no_part_of_the_document(tmp_path):
+    listed = fogscale("policies", "--json", env=with_plug_in(tmp_path, "print('hello from the plug-in')\n"))
     assert listed.returncode == 0, listed.stderr
     assert "gesscale" in {row["name"] for row in json.loads(listed.stdout)}
     assert b"hello from the plug-in" in listed.stderr
