@@ -29,7 +29,14 @@ def _fill_standard_streams() -> None:
             setattr(sys, ("stdin", "stdout", "stderr")[number], os.fdopen(number, mode, closefd=False))
 
 
-if sys.argv[0].rpartition(os.sep)[2] in ("fogscale", "__main__.py"):  # not where a script imports it
+def _is_the_command() -> bool:
+    """Not a script that imports it, and no process that the command has started: that imports what its parent
+    was started from, and leaves signals to it."""
+    is_child = "--multiprocessing-fork" in sys.orig_argv
+    return not is_child and sys.argv[0].rpartition(os.sep)[2] in ("fogscale", "__main__.py")
+
+
+if _is_the_command():
     _fill_standard_streams()
     os.environ["MPLBACKEND"] = "agg"  # figures go into files: the caller's windows may not be there
     on_ending(_before_anything)

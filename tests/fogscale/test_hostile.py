@@ -131,6 +131,25 @@ def test_a_stream_that_the_caller_closed_holds_nothing_of_ours(tmp_path, closed)
     assert recorded.ended
 
 
+def test_what_the_installed_command_starts_leaves_signals_to_it(tmp_path):
+    """Such a process imports what its parent was started from; the senders of a producer died by that."""
+    script = tmp_path / "fogscale"
+    script.write_text(
+        "import multiprocessing, signal\n"
+        "from fogscale.cli import main\n"
+        "def told():\n"
+        "    print([signal.getsignal(each) == signal.SIG_IGN for each in (signal.SIGINT, signal.SIGTERM)])\n"
+        "if __name__ == '__main__':\n"
+        "    for each in (signal.SIGINT, signal.SIGTERM):\n"
+        "        signal.signal(each, signal.SIG_IGN)\n"
+        "    child = multiprocessing.get_context('spawn').Process(target=told)\n"
+        "    child.start()\n"
+        "    child.join()\n"
+    )
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, timeout=300, check=True)
+    assert ran.stdout == b"[True, True]\n"
+
+
 def with_plug_in(folder, code):
     """The environment in which a package with a policy of this code is installed."""
     (folder / "odd_one.py").write_text(code)
