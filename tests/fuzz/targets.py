@@ -23,13 +23,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from controller import calibration, journal, policies
+from controller import calibration, journal, learned, policies
 from controller.calibration.profile import load_profile
 from controller.campaign import records
 from controller.containment import Contained
 from controller.contract import Step
 from controller.experiment import Run, load, runs_of
 from controller.journal import Journal, SampleLog
+from controller.learned import document_of, teach
 from controller.model import Instance, Note, Observation, Plan
 from controller.policies import MemorylessPolicy
 from controller.run import execute, followed, prepare
@@ -364,8 +365,32 @@ def attack_inventory(_target: Target, rng: random.Random) -> str:
     return "right"
 
 
+def attack_learned(target: Target, rng: random.Random) -> str:
+    """What a policy took, it decides with, and writes it again."""
+    name = rng.choice(("edf", "pure"))
+    path = target.folder / "learned.json"
+    document = json.loads(document_of(_taught(name), name) or "")
+    text = json.dumps(mutated(document, rng) if rng.random() < 0.8 else document)
+    content = text.encode("utf-8", "surrogatepass")
+    path.write_bytes(damaged(content, rng) if rng.random() < 0.3 else content)
+    policy = _taught(name)
+    teach(policy, learned.read(path, name), name)
+    for time_s in (60.0, 120.0):
+        policy.decide(seen(["fog1"], time_s=time_s))
+    assert document_of(policy, name)
+    return "right"
+
+
+def _taught(name: str) -> Contained:
+    policy = Contained(policies.create(name, {}), name)
+    policy.start(chain(), np.random.default_rng(1))
+    policy.decide(seen(["fog1"], time_s=0.0))
+    return policy
+
+
 TARGETS: Mapping[str, tuple[Callable[[Target, random.Random], str], int]] = {
-    "experiment files": (attack_experiment, 40),  # of a hundred attempts
+    "experiment files": (attack_experiment, 36),  # of a hundred attempts
+    "what was learned": (attack_learned, 4),
     "policies' answers": (attack_policy, 12),
     "plug-in files": (attack_plugin, 6),
     "journals": (attack_journal, 15),
