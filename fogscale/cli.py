@@ -116,6 +116,7 @@ def main() -> None:
         if code == INTERRUPTED:  # so typer ends a KeyboardInterrupt, as Spark raises it
             raise KeyboardInterrupt
         sys.stdout.flush()
+        ignore_endings()  # Python gives handlers up before it ends, and what comes then would kill it
         _leave_threads(0)
     except Interrupted as error:
         _fail(str(error), INTERRUPTED)

@@ -21,7 +21,7 @@ from analysis.demand import with_demand
 from analysis.metrics import flattened, metrics_by_run
 from analysis.schema import RUNS
 from controller.experiment import Experiment, Run, runs_of, scenarios_of, varied
-from fogscale.errors import FogscaleError
+from fogscale.errors import FogscaleError, Interrupted
 from paper_figures.published import Variation
 
 BASE = ""  # the name of the variation that varies nothing
@@ -80,7 +80,11 @@ def paper_module(folder: Path, stem: str) -> ModuleType | None:
     sys.modules[spec.name] = module  # dataclasses look their own module up there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a dropped file can fail in any way; the user needs to know which one it was
+    except (Interrupted, KeyboardInterrupt):
+        raise
+    except (
+        BaseException
+    ) as error:  # a dropped file can fail in any way; the user needs to know which one it was
         del sys.modules[spec.name]
         reason = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise FogscaleError(f"{path} cannot be imported ({reason}): fix or remove it") from error

@@ -23,7 +23,7 @@ from typing import Any
 
 from pydantic import ConfigDict, ValidationError, validate_call
 
-from fogscale.errors import FogscaleError, unknown
+from fogscale.errors import FogscaleError, Interrupted, unknown
 from fogscale.plugins import in_short
 from workloads.excerpts import Excerpt
 from workloads.profile import RateProfile
@@ -78,16 +78,19 @@ class Definition:
     def load(self, **parameters: Any) -> Workload:
         self._check_names(parameters)
         try:
-            return self._checked_build(**parameters)
+            made = self._checked_build(**parameters)
+            if not isinstance(made, Workload):
+                raise TypeError(f"it gives a {type(made).__name__} and no Workload")
+            return made
         except ValidationError as error:
             first = error.errors()[0]
             message = first["msg"].removeprefix("Value error, ")
             raise FogscaleError(
                 f"workload '{self.name}': parameter '{first['loc'][0]}' is {first['input']!r}: {message}"
             ) from error
-        except FogscaleError:
+        except (FogscaleError, Interrupted, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:  # somebody's file can fail in any way
+        except BaseException as error:  # somebody's file can fail in any way
             raise FogscaleError(
                 f"workload '{self.name}' of {self.build.__module__} cannot be made ({in_short(error)}): give"
                 " other parameters, or fix it"

@@ -76,6 +76,7 @@ def test_a_dropped_file_becomes_a_table_in_three_formats(tmp_path):
     [
         pytest.param("def load(tables): ...", "has no function draw", id="half of a figure"),
         pytest.param("import nothing_of_that_name", "cannot be imported", id="a broken file"),
+        pytest.param("import sys; sys.exit(0)", "cannot be imported", id="a file that exits"),
     ],
 )
 def test_a_file_that_is_no_figure_is_named(tmp_path, text, message):

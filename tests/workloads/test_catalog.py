@@ -171,11 +171,17 @@ def test_a_file_that_exits_is_broken_and_ends_nothing(drop):
     assert "SystemExit" in broken()["halfdone"]
 
 
-def test_a_workload_that_cannot_be_made_is_named_with_its_file(drop):
-    drop("flat", FLAT.replace("return ", "raise KeyError('no')  # "))
-    with pytest.raises(
-        FogscaleError, match=r"'flat' of workloads.traces.flat cannot be made \(KeyError: 'no'"
-    ):
+@pytest.mark.parametrize(
+    ("instead", "words"),
+    [
+        ("raise KeyError('no')  # ", "KeyError: 'no'"),
+        ("raise GeneratorExit('no')  # ", "GeneratorExit: no"),
+        ("return 3  # ", "TypeError: it gives a int and no Workload"),
+    ],
+)
+def test_a_workload_that_cannot_be_made_is_named_with_its_file(drop, instead, words):
+    drop("flat", FLAT.replace("return ", instead))
+    with pytest.raises(FogscaleError, match=rf"'flat' of workloads.traces.flat cannot be made \({words}"):
         load("flat")
 
 
