@@ -17,7 +17,7 @@ from fogscale.errors import FogscaleError, Interrupted
 from fogscale.files import alone
 from fogscale.plugins import why_broken
 from tests.fuzz.interrupts import Interrupts
-from tests.support.processes import Watched
+from tests.support.processes import Watched, marked
 
 FOGSCALE = [sys.executable, "-m", "fogscale"]
 
@@ -224,3 +224,12 @@ def test_of_three_runs_at_once_into_one_folder_one_records_and_two_say_so(tmp_pa
     recorded = journal.read(path)
     assert recorded is not None
     assert recorded.ended
+
+
+def test_what_works_for_a_command_ends_with_it_also_by_kill_9(tmp_path):
+    watched = Watched([*FOGSCALE, "protocol", "explore", "large", "--processes", "2"], tmp_path)
+    while len(list(marked(watched.mark))) < 3:
+        assert watched.process.poll() is None, "it should take minutes"
+        time.sleep(0.05)
+    watched.process.kill()
+    assert watched.ended(60).left == ()
