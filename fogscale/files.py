@@ -23,7 +23,8 @@ _PATIENCE_S = 10.0  # for whoever writes into a pipe to begin
 def write_whole(path: Path, content: str | bytes, advice: str = "choose another folder with --out") -> None:
     """Under another name first, and on the disk before it gets its own: what has the name is whole."""
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    # A name may have 255 bytes, and each of its characters four.
+    unfinished = path.with_name(f".{path.name[:50]}.{os.getpid()}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():  # a device or a pipe: there is nothing to be kept whole
@@ -31,7 +32,8 @@ def write_whole(path: Path, content: str | bytes, advice: str = "choose another 
                 file.write(data)
             return
         try:
-            with unfinished.open("wb") as file:
+            unfinished.unlink(missing_ok=True)
+            with unfinished.open("xb") as file:  # never through a link that somebody has put there
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

@@ -28,6 +28,20 @@ def test_what_a_full_disk_leaves_is_what_was_there(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("name", ["n" * 255, "ä" * 127, "😀" * 63])
+def test_the_longest_name_that_a_file_can_have_can_be_written(tmp_path, name):
+    write_whole(tmp_path / name, "x")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_nothing_is_written_through_a_link_that_waits_for_it(tmp_path):
+    (tmp_path / "mine").write_text("kept")
+    (tmp_path / f".run.yml.{os.getpid()}.unfinished").symlink_to(tmp_path / "mine")
+    write_whole(tmp_path / "run.yml", "x")
+    assert (tmp_path / "mine").read_text() == "kept"
+    assert (tmp_path / "run.yml").read_text() == "x"
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FogscaleError, match=r"cannot write .*: Not a directory; choose another folder"):
