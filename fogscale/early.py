@@ -3,6 +3,7 @@ too, and whatever is opened later is no standard stream."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from contextlib import suppress
@@ -39,4 +40,5 @@ def _is_the_command() -> bool:
 if _is_the_command():
     _fill_standard_streams()
     os.environ["MPLBACKEND"] = "agg"  # figures go into files: the caller's windows may not be there
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # that it finds no cache is no news to anybody
     on_ending(_before_anything)

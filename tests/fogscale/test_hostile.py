@@ -50,6 +50,14 @@ def test_a_terminal_that_knows_ascii_only_gets_numbers_for_other_signs(tmp_path)
     assert rb"na\xefve.yml" in failed.stderr
 
 
+def test_where_figures_find_no_cache_and_no_window_is_nobodys_business(tmp_path):
+    around = {"MPLBACKEND": "odd", "MPLCONFIGDIR": "/proc/none", "HOME": "/proc/none", "COLUMNS": "x"}
+    drawn = fogscale("workloads", "show", "ramp", "--plot", "p.png", cwd=tmp_path, env=os.environ | around)
+    assert drawn.returncode == 0
+    assert drawn.stderr == b""
+    assert (tmp_path / "p.png").stat().st_size > 1000
+
+
 def test_brackets_in_a_path_are_printed_as_they_are(tmp_path):
     command = ("run", "--policy", "static", "--workload", "ramp", "--seed", "1", "--out", "[red]res[/]")
     ran = fogscale(*command, cwd=tmp_path)
