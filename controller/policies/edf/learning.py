@@ -62,18 +62,20 @@ class Learner:
             slow = float(view.response_ms > self._bound_ms)
             self._update(self._taken, row, level, self._rules.weights.performance * slow)
         self._taken, self._now = None, (row, level)
+        values = self.values[row, level]
+        self._largest_gain = max(self._largest_gain, float(values[KEEP] - values.min()))
         place = self._choose(row, level)
         return None if place == KEEP else self._proposal(row, level, place)
 
     def carried_out(self, change: int) -> None:
-        """Learning is from what was done, not from what was asked for: who is denied keeps its replicas."""
+        """Learning is from what was done, not from what was asked for: who is denied keeps its replicas. An
+        operator that is not seen, since it is being changed, still has its last change to learn from."""
         if self._now is not None:
-            self._taken = Taken(*self._now, ACTIONS.index(change))
+            self._taken, self._now = Taken(*self._now, ACTIONS.index(change)), None
 
     def _proposal(self, row: int, level: int, place: int) -> Proposal:
         values = self.values[row, level]
         gain = float(values[KEEP] - values[place])
-        self._largest_gain = max(self._largest_gain, gain)
         why = (
             f"expected to save {gain:.3g} at {level * self.states.quantum_per_s:.0f} records/s"
             if gain > 0
@@ -113,12 +115,12 @@ class Learner:
         self._largest_gain = max(1.0, float(self.table(learned, "largest_gain", ())))
 
     def table(self, learned: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> Floats:
-        """A table of numbers as it was saved, or one clear line."""
+        """A table of costs or counts as it was saved, or one clear line."""
         try:
             table = np.array(learned.get(name), dtype=float)
         except (TypeError, ValueError):
             table = np.array(np.nan)
-        if table.shape != shape or not np.isfinite(table).all():
+        if table.shape != shape or not np.isfinite(table).all() or (table < 0).any():
             raise FogscaleError(
                 f"what policy 'edf' should start from is damaged ({name} of operator '{self._operator}'): "
                 f"let it learn again"

@@ -117,6 +117,19 @@ def test_what_came_otherwise_than_planned_teaches_nothing():
     assert not np.where(np.isfinite(learner.values), learner.values, 0).any()
 
 
+def test_what_a_long_change_has_brought_is_learned_once_it_is_over():
+    """It takes two turns, in the first of which the operator stands still."""
+    seen = busy_job()
+    policy = started(seen.topology, local="q_learning")
+    assert policy.decide(seen) is None
+    more = policy.decide(replace(seen, time_s=30.0)).placement
+    paused = replace(seen, time_s=60.0, placement={**more, "work": ()}, requested=more)
+    assert policy.decide(paused) is None
+    policy.decide(replace(seen, time_s=90.0, placement=more, requested=more))
+    added = policy.save()["operators"]["work"]["values"][0][2][2]  # with one replica, at 100/s, one more
+    assert added == pytest.approx(0.1 * (0.2 + 0.4 * 2 / 3))
+
+
 def test_exploration_draws_from_what_is_allowed():
     learner = q_learning(replace(RULES, exploration=1.0))
     drawn = []
@@ -467,6 +480,9 @@ def test_what_was_learned_comes_back_from_a_file(local):
         pytest.param(lambda it: it["operators"]["work"].update(levels=3), "levels 3", id="fewer levels"),
         pytest.param(lambda it: it["operators"]["work"].update(values=[1.0]), "damaged", id="a torn table"),
         pytest.param(lambda it: it["operators"]["work"].update(seen="x"), "damaged", id="no table at all"),
+        pytest.param(
+            lambda it: it["operators"]["work"]["seen"][2].__setitem__(2, -1.0), "damaged", id="fewer than none"
+        ),
         pytest.param(lambda it: it["operators"]["work"].update(largest_gain=nan), "damaged", id="no number"),
         pytest.param(lambda it: it.update(operators=[1]), "damaged", id="no mapping"),
     ],
