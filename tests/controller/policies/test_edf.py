@@ -481,7 +481,10 @@ def test_what_was_learned_comes_back_from_a_file(local):
         pytest.param(lambda it: it["operators"]["work"].update(values=[1.0]), "damaged", id="a torn table"),
         pytest.param(lambda it: it["operators"]["work"].update(seen="x"), "damaged", id="no table at all"),
         pytest.param(
-            lambda it: it["operators"]["work"]["seen"][2].__setitem__(2, -1.0), "damaged", id="fewer than none"
+            lambda it: it["operators"]["work"]["seen"][2].append(-1.0), "damaged", id="a longer row"
+        ),
+        pytest.param(
+            lambda it: it["operators"]["work"].update(largest_gain=-1.0), "damaged", id="less than nothing"
         ),
         pytest.param(lambda it: it["operators"]["work"].update(largest_gain=nan), "damaged", id="no number"),
         pytest.param(lambda it: it.update(operators=[1]), "damaged", id="no mapping"),

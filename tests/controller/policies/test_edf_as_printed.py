@@ -161,9 +161,7 @@ def test_thresholds_propose_what_section_5_1_says():
         n = len(used)
         out = [(u - high) / (1 - high) for u in used if u > high] if n < most else []
         left = used.sum() / (n - 1) if n > 1 else np.inf
-        expected = (
-            (1, max(out)) if out else (-1, (c * high - left) / (c * high)) if left < c * high else None
-        )
+        expected = (1, max(out)) if out else (-1, (c * high - left) / (c * high)) if left < c * high else None
         proposal = Threshold(high, c, 1, most).propose(View(n, None, None, tuple(used.tolist())))
         assert (proposal is None) == (expected is None)
         if proposal is not None:
