@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,16 @@ def spark() -> Iterator[SparkSession]:
     spark = session("fogscale tests", master="local[2]")
     yield spark
     spark.stop()
+
+
+@pytest.fixture(autouse=True)
+def spark_outlives_the_test() -> Iterator[None]:
+    """A test that ends processes it has not started, such as the Java of this worker, fails itself: else all
+    that follow would, and none of them would say why."""
+    subject = sys.modules.get("analysis.spark")
+    living = [jvm for jvm in subject._jvms if jvm.poll() is None] if subject else []
+    yield
+    assert all(jvm.poll() is None for jvm in living), "this test has ended Spark, which others still use"
 
 
 @pytest.fixture(scope="session")

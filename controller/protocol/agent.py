@@ -58,7 +58,6 @@ class Variant:
 
 
 CORRECTED = Variant()
-AS_PRINTED = Variant("all_at_once", "by_view", "one_counter", "view_alone")
 
 
 class Operation(NamedTuple):

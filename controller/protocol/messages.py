@@ -18,7 +18,6 @@ RETURN = "return"  # beyond the paper: to a peer that was given up, or gave up t
 WELCOME = "welcome"
 
 SCALING_KINDS = (DUPLICATION, DUPLICATION_ACK, START, DELETION, DELETION_ACK)  # what the paper counts
-KINDS = (*SCALING_KINDS, COUNT, COUNT_REPLY, RECORD, RETURN, WELCOME)
 
 
 class Address(NamedTuple):

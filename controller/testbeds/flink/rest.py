@@ -25,7 +25,6 @@ ENDED = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
 class TaskManager:
     id: str  # the node it is on: the role names it so
     slots: int
-    free_slots: int
     cores: float = 1.0  # as its JVM sees them
     memory_mb: float = 0.0
 
@@ -35,7 +34,6 @@ class JobSummary:
     id: str
     name: str
     state: str
-    start_ms: int
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,6 @@ class Job:
     id: str
     name: str
     state: str
-    start_ms: int
     vertices: tuple[Vertex, ...]
 
     @property
@@ -104,9 +101,7 @@ class Flink:
         seen = self._service.get("/jobs/overview")
         with _as_flink("/jobs/overview"):
             return tuple(
-                JobSummary(
-                    _word(each, "jid"), str(each["name"]), _word(each, "state"), int(each["start-time"])
-                )
+                JobSummary(_word(each, "jid"), str(each["name"]), _word(each, "state"))
                 for each in seen["jobs"]
             )
 
@@ -118,8 +113,7 @@ class Flink:
                 for node in seen["plan"]["nodes"]
             }
             vertices = tuple(_vertex(each, upstream.get(each["id"], ())) for each in seen["vertices"])
-            name, start_ms = str(seen["name"]), int(seen["start-time"])
-            return Job(_word(seen, "jid"), name, _word(seen, "state"), start_ms, vertices)
+            return Job(_word(seen, "jid"), str(seen["name"]), _word(seen, "state"), vertices)
 
     def nodes_of(self, job: str, vertex: str) -> tuple[str, ...]:
         """The TaskManager of each subtask that runs, in the order of their indexes."""
@@ -227,7 +221,6 @@ def _taskmanager(seen: Mapping[str, Any]) -> TaskManager:
     return TaskManager(
         _word(seen, "id"),
         int(seen["slotsNumber"]),
-        int(seen["freeSlots"]),
         float(machine.get("cpuCores") or 1),
         float(machine.get("physicalMemory") or 0) / 1e6,
     )

@@ -14,8 +14,8 @@ VERTICES = (
     Vertex("a", "Source: Kafka rides -> parse", 1, 128, 1),
     Vertex("b", "Map", 2, 3, 2, ("a",)),
 )
-JOB = Job("1", "rides", "RUNNING", 0, VERTICES)
-NODES = (TaskManager("two", 4, 0, 8.0, 1000.0), TaskManager("one", 2, 0, 4.0, 500.0))
+JOB = Job("1", "rides", "RUNNING", VERTICES)
+NODES = (TaskManager("two", 4, 8.0, 1000.0), TaskManager("one", 2, 4.0, 500.0))
 
 
 def test_operators_are_upstream_first_with_names_of_their_own():

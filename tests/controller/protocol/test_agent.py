@@ -6,10 +6,15 @@ import random
 
 import pytest
 
-from controller.protocol.agent import AS_PRINTED, CORRECTED, Variant, child_of, pipeline, step
+from controller.protocol.agent import CORRECTED, Variant, child_of, pipeline, step
 from controller.protocol.messages import (
+    COUNT,
+    COUNT_REPLY,
     INPUT,
-    KINDS,
+    RECORD,
+    RETURN,
+    SCALING_KINDS,
+    WELCOME,
     Address,
     Delete,
     Duplicate,
@@ -23,6 +28,7 @@ from controller.protocol.messages import (
     TimedOut,
 )
 
+KINDS = (*SCALING_KINDS, COUNT, COUNT_REPLY, RECORD, RETURN, WELCOME)
 A1, A2 = Address(0, "1"), Address(0, "2")
 B1, B2 = Address(1, "1"), Address(1, "2")
 C1 = Address(2, "1")
@@ -114,7 +120,7 @@ def test_leaving_tells_predecessors_first_and_successors_once_nothing_can_arrive
 
 
 def test_as_printed_leaving_tells_all_at_once():
-    begun = step(agents()[B2], Delete(), AS_PRINTED)
+    begun = step(agents()[B2], Delete(), Variant(leaving="all_at_once"))
     assert sent(begun) == [("deletion", A1), ("deletion", A2), ("deletion", C1)]
 
 

@@ -7,13 +7,14 @@ from time import process_time
 import numpy as np
 import pytest
 
-from controller.protocol.agent import AS_PRINTED, CORRECTED, Variant, pipeline
+from controller.protocol.agent import CORRECTED, Variant, pipeline
 from controller.protocol.decision import Rules
 from controller.protocol.delays import views_agree
 from controller.protocol.messages import Address, Delete, Duplicate, Tick
 from controller.protocol.steps import StepRun, brownian, simulate
 
 PAPER = Variant(leaving="all_at_once")
+AS_PRINTED = Variant("all_at_once", "by_view", "one_counter", "view_alone")
 
 
 def instance(name, operator=1):

@@ -29,7 +29,6 @@ LOOK_EVERY_S = 1.0
 SETTLED_WITHIN_S = 400.0  # after a fault, or what it did is not over
 BEGUN_WITHIN_S = 400.0
 STEADY_RECORDS = 200  # committed after the last fault, before the next one
-FIGURES = ("cpu_ratio", "memory_ratio")
 
 
 @dataclass(frozen=True)
