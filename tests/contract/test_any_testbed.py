@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from fogscale import testing
 from fogscale.testing import DeterministicTestbedContract
 from tests.support.runs import simulated
 
@@ -93,19 +94,6 @@ BREACHES = {
 }
 
 
-@pytest.mark.parametrize("breach", BREACHES)
-def test_a_third_party_runs_it_by_one_import_and_a_breach_is_found(tmp_path, breach):
-    code, caught_by = BREACHES[breach]
-    file = tmp_path / "test_mine.py"
-    text = THIRD_PARTY.format(contract="TestbedContract", breach=code)
-    file.write_text(text, encoding="utf-8")
-    ran = _tried(file)
-    if caught_by is None:
-        assert ran.returncode == 0, ran.stdout
-    else:
-        assert _failed(ran, caught_by), ran.stdout
-
-
 BREACHES_OF_A_DETERMINISTIC_ONE = {
     "none": ("", None),
     "a clock in it": (
@@ -134,24 +122,39 @@ BREACHES_OF_A_DETERMINISTIC_ONE = {
 }
 
 
-@pytest.mark.parametrize("breach", BREACHES_OF_A_DETERMINISTIC_ONE)
-def test_a_deterministic_one_is_held_to_more(tmp_path, breach):
-    code, caught_by = BREACHES_OF_A_DETERMINISTIC_ONE[breach]
-    file = tmp_path / "test_mine.py"
-    contract = "DeterministicTestbedContract"
-    file.write_text(THIRD_PARTY.format(contract=contract, breach=code), encoding="utf-8")
-    ran = _tried(file)
+TRIED = [
+    (contract, breach)
+    for contract, breaches in (
+        ("TestbedContract", BREACHES),
+        ("DeterministicTestbedContract", BREACHES_OF_A_DETERMINISTIC_ONE),
+    )
+    for breach in breaches
+]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    """PASSED or FAILED, and the test, for each of those that were tried; one process tries them all."""
+    folder = tmp_path_factory.mktemp("third party")
+    for place, (contract, breach) in enumerate(TRIED):
+        code, _ = (BREACHES | BREACHES_OF_A_DETERMINISTIC_ONE)[breach]
+        text = THIRD_PARTY.format(contract=contract, breach=code)
+        (folder / f"test_{place}.py").write_text(text, encoding="utf-8")
+    options = ["-q", "-rfp", "-p", "no:cacheprovider", "-p", "no:xdist", "--import-mode=importlib"]
+    command = [sys.executable, "-m", "pytest", *options, str(folder)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    found = [line for line in ran.stdout.splitlines() if line.startswith(("PASSED", "FAILED"))]
+    return [[line for line in found if f"test_{place}.py::" in line] for place in range(len(TRIED))]
+
+
+@pytest.mark.parametrize(("place", "contract", "breach"), [(n, *tried) for n, tried in enumerate(TRIED)])
+def test_a_third_party_runs_it_by_one_import_and_a_breach_is_found(outcomes, place, contract, breach):
+    _, caught_by = (BREACHES | BREACHES_OF_A_DETERMINISTIC_ONE)[breach]
+    promised = [name for name in dir(getattr(testing, contract)) if name.startswith("test_")]
+    assert len(outcomes[place]) == len(promised)
+    failed = [line for line in outcomes[place] if line.startswith("FAILED")]
     if caught_by is None:
-        assert ran.returncode == 0, ran.stdout
+        assert failed == []
     else:
-        assert _failed(ran, caught_by), ran.stdout
-
-
-def _tried(file):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(file)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-
-def _failed(ran, test):
-    failed = [line for line in ran.stdout.splitlines() if line.startswith("FAILED")]
-    return ran.returncode == 1 and any(f"::TestMine::{test}" in line for line in failed)
+        assert any(f"::TestMine::{caught_by}" in line for line in failed), failed
