@@ -225,7 +225,7 @@ class Readers(NamedTuple):
         return cls(
             _factors(noise.relative, islice(errors, meters)),
             _factors(noise.cpu_relative, islice(errors, gauges)),
-            islice(errors, gauges) if of_cpu > 0 else _UNMOVED,
+            iter([*islice(errors, gauges)]) if of_cpu > 0 else _UNMOVED,  # now, or the next would take them
             _factors(noise.memory_relative, islice(errors, gauges)),
             _factors(noise.queue_relative, islice(errors, gauges)),
             draws.times,

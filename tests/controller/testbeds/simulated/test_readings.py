@@ -1,8 +1,11 @@
 """CPU gauges and late back pressure, by hand: one replica of `map` can do 100 records/s."""
 
+import numpy as np
 import pytest
 
 from controller.model import Plan
+from controller.testbeds.simulated.measure import Draws, Readers
+from controller.testbeds.simulated.settings import Noise
 from fogscale.errors import FogscaleError
 from tests.support.jobs import placed
 from tests.support.runs import constant, simulated
@@ -133,3 +136,14 @@ def test_what_fits_into_buffers_holds_nobody_back():
     with_none, with_some = (pressures(job(load, buffered_records=n), [120])[120] for n in (0, 1000))
     assert with_none > 0.2
     assert with_some == 0
+
+
+def test_every_gauge_has_its_own_errors_in_an_order_that_stays():
+    """Else the results of all papers would move, though nothing else does."""
+    noise = Noise(cpu_absolute=0.1, memory_relative=0.2, queue_relative=0.3)
+    drawn = np.random.default_rng(1).standard_normal(6)
+    draws = Draws.of(np.random.default_rng(1), np.random.default_rng(2))
+    readers = Readers.of(noise, draws, meters=0, gauges=2)
+    assert list(readers.cpu_error) == drawn[:2].tolist()
+    assert list(readers.memory_factor) == (1 + 0.2 * drawn[2:4]).tolist()
+    assert list(readers.queue_factor) == (1 + 0.3 * drawn[4:6]).tolist()
