@@ -19,6 +19,7 @@ from fogscale.errors import FogscaleError
 JAR_SUMS = "jars.sha256"
 # Pinned: what an unpinned plugin does changes with the Maven at hand.
 COPY_DEPENDENCIES = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+RESOURCES = "org.apache.maven.plugins:maven-resources-plugin:3.3.1:resources"
 COMPILE = "org.apache.maven.plugins:maven-compiler-plugin:3.13.0:compile"
 PACK = "org.apache.maven.plugins:maven-jar-plugin:3.4.2:jar"
 
@@ -75,7 +76,7 @@ def build_jar(source: Path, target: Path) -> None:
     check_java_compiler()
     with tempfile.TemporaryDirectory(prefix="fogscale-") as folder:
         workplace = shutil.copytree(source, Path(folder) / "source")
-        command = [*_maven(workplace), COMPILE, PACK]
+        command = [*_maven(workplace), RESOURCES, COMPILE, PACK]
         _run(command, "Maven could not build it", cwd=workplace, environment=dict(os.environ))
         (jar,) = (workplace / "target").glob("*.jar")
         shutil.move(jar, target / jar.name)

@@ -77,6 +77,13 @@ def test_the_set_of_nodes_is_what_was_asked_for(fog: Fog) -> None:
 
 
 @pytest.mark.usefixtures("on_fog1")
+def test_a_taskmanager_has_loaded_the_file_system_of_checkpoints_before_it_asks_for_work(fog: Fog) -> None:
+    """Its first task would have to otherwise, while the job waits."""
+    log = fog.kubectl("logs", "--namespace=fogscale", "deployment/flink-taskmanager-fog1").stdout
+    assert log.index("Loaded the file system of s3://fogscale/") < log.index("Connecting to ResourceManager")
+
+
+@pytest.mark.usefixtures("on_fog1")
 def test_a_savepoint_lies_on_minio_and_a_job_goes_on_from_it(fog: Fog, jar: str) -> None:
     store = object_store(fog)
     job = start(fog, jar)

@@ -250,6 +250,8 @@ def test_a_jar_is_built_from_its_sources_the_same_every_time_and_leaves_them_as_
     (source / "pom.xml").write_text(re.sub(r"<dependencies>.*</dependencies>", "", pom, flags=re.DOTALL))
     hello = "class Hello { public static void main(String[] none) { System.out.println(%s); } }"
     (source / "src/main/java/Hello.java").write_text(hello % '"fog"')
+    (source / "src/main/resources").mkdir()
+    (source / "src/main/resources/word").write_text("beside the classes")
     files = sorted(source.rglob("*"))
     sums = set()
     for name in ("one", "two"):
@@ -260,6 +262,8 @@ def test_a_jar_is_built_from_its_sources_the_same_every_time_and_leaves_them_as_
     assert len(sums) == 1
     told = subprocess.run(["java", "-cp", str(jar), "Hello"], capture_output=True, text=True, check=True)
     assert told.stdout == "fog\n"
+    with zipfile.ZipFile(jar) as packed:
+        assert packed.read("word") == b"beside the classes"
     assert sorted(source.rglob("*")) == files
     (source / "src/main/java/Hello.java").write_text(hello % "fog")
     with pytest.raises(FogscaleError, match=r"Maven could not build it \(.*Hello.java.*\): fix its sources"):
