@@ -56,11 +56,25 @@ def draft(folder: Path, fresh: bool) -> Iterator[Path]:
     work.mkdir()
     try:
         yield work
-        if folder.exists():
-            shutil.rmtree(folder)
-        work.rename(folder)
+        check_target(folder, fresh)  # another import may have ended meanwhile
+        _put(work, folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _put(work: Path, folder: Path) -> None:
+    """In the place of an older trace, which is there until the new one is."""
+    older = folder.with_name(f".{folder.name}.older")
+    if folder.exists():
+        shutil.rmtree(older, ignore_errors=True)
+        folder.rename(older)
+    try:
+        work.rename(folder)
+    except BaseException:
+        if not folder.exists() and older.exists():
+            older.rename(folder)
+        raise
+    shutil.rmtree(older, ignore_errors=True)
 
 
 def _remove_stale(folder: Path) -> None:

@@ -6,13 +6,14 @@ import pickle
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
-from fogscale.errors import FogscaleError
+from fogscale.errors import FogscaleError, Interrupted
 from tests.support.imports import events_of, import_files
 from tests.support.taxi_files import debs, donovan_work, foil
 from tests.workloads.importing.test_worldcup98 import START_S, log, record
@@ -233,6 +234,44 @@ def test_a_trace_is_replaced_only_when_asked_and_only_by_a_complete_one(tmp_path
         (folder / "trace.json").write_text("3")
     assert (target / "trace.json").read_text() == "3"
     assert [path.name for path in tmp_path.iterdir()] == ["trace"], "nothing half-done is left"
+
+
+def imported(target, text, fresh=False, meanwhile=lambda _folder: None):
+    with draft(target, fresh) as folder:
+        (folder / "trace.json").write_text(text)
+        meanwhile(folder)
+
+
+def test_of_two_imports_at_once_the_second_does_not_replace_the_first(tmp_path):
+    target = tmp_path / "trace"
+
+    def meanwhile(_folder):
+        target.mkdir()
+        (target / "trace.json").write_text("first")
+
+    with pytest.raises(FogscaleError, match="holds a trace already"):
+        imported(target, "second", meanwhile=meanwhile)
+    assert [path.name for path in tmp_path.iterdir()] == ["trace"]
+    assert (target / "trace.json").read_text() == "first"
+
+
+def test_an_interruption_while_an_older_trace_is_replaced_loses_none(tmp_path, monkeypatch):
+    target, rename = tmp_path / "trace", Path.rename
+    imported(target, "older")
+
+    def interrupted(path, to):
+        if to == target and path.name != ".trace.older":
+            raise Interrupted("interrupted")
+        return rename(path, to)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", interrupted)
+        with pytest.raises(Interrupted):
+            imported(target, "newer", fresh=True)
+    assert (target / "trace.json").read_text() == "older"
+    imported(target, "newer", fresh=True)
+    assert (target / "trace.json").read_text() == "newer"
+    assert [path.name for path in tmp_path.iterdir()] == ["trace"]
 
 
 def test_a_draft_whose_process_was_killed_is_removed_by_the_next_import(tmp_path):
