@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from fogscale.errors import FogscaleError
+from fogscale.files import users_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -298,13 +299,12 @@ def _java_version(java: Path) -> int:
 
 def cache_folder() -> Path:
     """This user's cache folder, or a temporary one where the home folder cannot be written."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fogscale"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass
+    own = users_folder("XDG_CACHE_HOME", ".cache")
+    if own is not None:
+        with suppress(OSError):
+            (own / "fogscale").mkdir(parents=True, exist_ok=True)
+            if os.access(own / "fogscale", os.W_OK):
+                return own / "fogscale"
     folder = Path(tempfile.gettempdir()) / f"fogscale-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():  # the name is guessable and /tmp is everyone's

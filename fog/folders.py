@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from fogscale.errors import FogscaleError
+from fogscale.files import users_folder
 
 TESTBEDS = ("local", "pi")  # the inventories
 
@@ -25,8 +26,10 @@ def state_folder(testbed: str) -> Path:
     base = os.environ.get("FOGSCALE_STATE")
     if base:
         return Path(base).absolute() / testbed
-    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
-    return Path(home) / "fogscale" / testbed
+    home = users_folder("XDG_STATE_HOME", ".local/state")
+    if home is None:
+        raise FogscaleError("nobody says which folder is your home: set HOME, or FOGSCALE_STATE to a folder")
+    return home / "fogscale" / testbed
 
 
 def cache_folder() -> Path:

@@ -20,6 +20,16 @@ LARGEST_DOCUMENT_BYTES = 16 << 20
 _PATIENCE_S = 10.0  # for whoever writes into a pipe to begin
 
 
+def users_folder(variable: str, below_home: str) -> Path | None:
+    """As the XDG base directories say; None where nobody says which folder is this user's home."""
+    if given := os.environ.get(variable):
+        return Path(given).absolute()
+    try:
+        return Path.home().absolute() / below_home
+    except RuntimeError:  # no HOME, and no entry in passwd, as in some containers
+        return None
+
+
 def write_whole(path: Path, content: str | bytes, advice: str = "choose another folder with --out") -> None:
     """Under another name first, and on the disk before it gets its own: what has the name is whole."""
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
