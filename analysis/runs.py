@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,11 +91,27 @@ def _check_sizes(folder: str) -> None:
     """Spark holds a journal in one piece, several times over: what cannot fit is refused in words. On other
     storage than a disk, Spark complains itself."""
     if "://" not in folder:
-        for path in sorted(Path(folder).rglob(JOURNAL)):
+        for path in sorted(_journals_below(Path(folder).absolute(), frozenset())):
             if not path.is_file():
                 raise FogscaleError(f"{path} is no file: move its folder away")
             if path.stat().st_size > LARGEST_JOURNAL_BYTES:
                 raise FogscaleError(too_large(path))
+
+
+def _journals_below(folder: Path, above: frozenset[str]) -> Iterator[Path]:
+    """Links are followed, as Spark does, which would go round for ever where one leads back."""
+    real = os.path.realpath(folder)
+    if real in above:
+        raise FogscaleError(f"{folder} is a link to a folder in which it lies: remove it")
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:  # Spark tells, where it matters
+        return
+    for entry in entries:
+        if entry.is_dir():
+            yield from _journals_below(Path(entry.path), above | {real})
+        elif entry.name == JOURNAL:
+            yield Path(entry.path)
 
 
 def _lines(spark: SparkSession, folder: str) -> DataFrame:

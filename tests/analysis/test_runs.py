@@ -179,6 +179,16 @@ def test_a_journal_of_600_mb_is_refused_in_words(spark, tmp_path, recorded):
         read_journals(spark, str(tmp_path / "results"))
 
 
+def test_links_that_lead_back_are_named_and_others_followed(spark, tmp_path, recorded):
+    recorded("results")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "there").symlink_to(tmp_path / "results")
+    assert read_journals(spark, str(tmp_path / "linked")).runs.count() == 1
+    (tmp_path / "results" / "back").symlink_to(tmp_path / "linked")
+    with pytest.raises(FogscaleError, match=r"there/back is a link to a folder in which it lies"):
+        read_journals(spark, str(tmp_path / "linked"))
+
+
 def test_a_pipe_among_journals_is_refused_and_not_waited_for(spark, tmp_path, recorded):
     recorded("results")
     os.mkfifo(tmp_path / "results" / JOURNAL)
