@@ -97,7 +97,7 @@ test-alone: $(VENV)/.ready-dev # those that judge the clock
 test-testbed: $(VENV)/.ready-dev ## Build emulated nodes and test them for real (needs root)
 	@$(BIN)/python -m pytest -m "testbed or qemu" --durations=12 $(ARGS)
 
-fuzz: $(VENV)/.ready-dev ## Try 10,000 damaged files and answers, 300 odd commands, and Ctrl-C (minutes)
+fuzz: $(VENV)/.ready-dev ## Try 10,000 damaged files and answers, 300 odd commands, and interruptions (minutes)
 	@$(BIN)/python -m tests.fuzz
 
 lint: $(VENV)/.ready-dev ## Check style and types

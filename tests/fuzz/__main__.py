@@ -1,4 +1,4 @@
-"""`make fuzz`: 10,000 attempts in this process, 300 through the command line and Ctrl-C at 60 moments, each
+"""`make fuzz`: 10,000 attempts in this process, 300 through the command line and 60 interruptions, each
 by a number; prints a table and fails where anything came of them but a right result or one clear line.
 
 `python -m tests.fuzz ATTEMPTS CALLS INTERRUPTS FIRST` tries so many from a number on: parts that follow each
@@ -25,7 +25,7 @@ from tests.fuzz.targets import TARGETS, HangError, Target, attempt
 from tests.support.processes import has_children
 
 Found = dict[str, Counter[str]]
-COMMANDS, INTERRUPTS = "the command line", "Ctrl-C"
+COMMANDS, INTERRUPTS = "the command line", "interruptions"
 
 
 class Alarm:
@@ -79,7 +79,7 @@ def by_command(attempts: int, folder: Path, first: int = 0, at_once: int = 2) ->
 
 
 def by_interrupt(attempts: int, folder: Path, first: int = 0) -> Counter[str]:
-    """What came of Ctrl-C at so many moments, one after the other."""
+    """What came of interruptions at so many moments, one after the other."""
     interrupts = Interrupts(folder)
     return Counter(interrupts.attempt(seed) for seed in range(first, first + attempts))
 
