@@ -76,6 +76,8 @@ def find(folder: Path) -> Manifest | None:
         return None
     except PermissionError:
         raise FogscaleError(f"{folder} belongs to another user: run the same command with sudo") from None
+    except NotADirectoryError:
+        raise FogscaleError(f"{folder} lies below a file: set FOGSCALE_STATE to a folder") from None
     except (OSError, FogscaleError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise DamagedError(
             f"{path} is damaged ({error!r:.100}): build the testbed again, or take it down"

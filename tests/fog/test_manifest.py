@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from fog import command as commands
 from fog.manifest import DamagedError, find
+from fogscale.errors import FogscaleError
 from tests.fuzz.targets import MANIFEST
 
 
@@ -61,6 +62,12 @@ def test_a_damaged_one_is_called_so_in_one_line(tmp_path: Path, values: Any) -> 
         find(written(tmp_path, values))
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
+
+
+def test_a_state_below_a_file_is_not_called_damaged(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FogscaleError, match=r"file/local lies below a file: set FOGSCALE_STATE"):
+        find(tmp_path / "file" / "local")
 
 
 @pytest.mark.parametrize("command", ["up", "down"])
