@@ -55,23 +55,28 @@ class Interrupts:
         """right (done before, or interrupted as it should be), or what else became of it."""
         rng = random.Random(f"interrupt {seed}")
         name = rng.choice(list(COMMANDS))
-        return self.interrupted(name, rng.random(), f"{name}-{seed}", rng.choice(SIGNALS))
+        signals = rng.choices(SIGNALS, k=rng.choice((1, 1, 5)))  # some people press it more than once
+        return self.interrupted(name, rng.random(), f"{name}-{seed}", *signals)
 
-    def interrupted(self, name: str, share: float, place: str, by: signal.Signals = signal.SIGINT) -> str:
+    def interrupted(self, name: str, share: float, place: str, *signals: signal.Signals) -> str:
         """After that share of the time that the command takes."""
         took_s, wanted = self.whole(name)
         folder = self._prepared(place)
         command = Watched([*FOGSCALE, *COMMANDS[name]], folder, SMALL)
         command.wait_until_it_imports()
         time.sleep(share * took_s)
-        command.interrupt(by)
+        for each in signals:
+            command.interrupt(each)
+            time.sleep(0.01)
         problem = _problem(command.ended(GONE_WITHIN_S))
         if problem is None and wanted and (wanted != (made := self._to_its_end(name, folder))):
             lost = {path for path in wanted | made if wanted.get(path) != made.get(path)}
             problem = f"not what it would have been: {sorted(lost)[:5]}"
         if problem is not None:
             print(
-                f"  {by.name} after {share * took_s:.2f} s of {name}: {problem}", file=sys.stderr, flush=True
+                f"  {[each.name for each in signals]} after {share * took_s:.2f} s of {name}: {problem}",
+                file=sys.stderr,
+                flush=True,
             )
         shutil.rmtree(folder)
         return problem or "right"
