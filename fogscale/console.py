@@ -8,6 +8,7 @@ import logging
 import re
 import socketserver
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
@@ -51,11 +52,22 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 Results = Annotated[Path, typer.Option("--out", help="Folder that holds the results.")]
 
 
+ONE_INTERRUPTION_S = 1.0
+_came_s: list[float] = []  # when each came
 _then = ["what was recorded is kept: run the same command again to go on"]
 
 
-def interrupted(_signal: int = 0, _frame: FrameType | None = None) -> None:
-    raise Interrupted(f"interrupted; {_then[-1]}")
+def interrupted(_signal: int, _frame: FrameType | None) -> None:
+    """Several at once are one: a terminal that goes tells its shell, which tells us again. What ends in order
+    must not be cut off by that."""
+    now_s = time.monotonic()
+    if not _came_s or now_s - _came_s[-1] > ONE_INTERRUPTION_S:
+        _came_s.append(now_s)
+        raise _interruption()
+
+
+def _interruption() -> Interrupted:
+    return Interrupted(f"interrupted; {_then[-1]}")
 
 
 _documents: list[int] = []  # one for each that was printed
@@ -119,7 +131,7 @@ def spark_session(doing: str) -> Iterator[SparkSession]:
         # Spark's servers in this process would print tracebacks when the JVM leaves them.
         socketserver.BaseServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         end_at_once()
-        interrupted()
+        raise _interruption() from None
     except Exception as error:
         if (reason := reason_outside(error)) is None:
             raise

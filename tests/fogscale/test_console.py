@@ -1,10 +1,13 @@
 """What commands say where Spark fails, and how they say it: one line, and nothing that a terminal obeys."""
 
+import signal
+
 import pytest
 from rich.text import Text
 
+from fogscale import console
 from fogscale.console import out, reason_outside
-from fogscale.errors import unknown, warn
+from fogscale.errors import Interrupted, unknown, warn
 
 IN_A_TASK = """An exception was thrown from the Python worker:
 Traceback (most recent call last):
@@ -35,6 +38,21 @@ Traceback (most recent call last):
 )
 def test_only_what_files_and_disks_have_against_it_is_a_reason_from_outside(error, reason):
     assert reason_outside(error) == reason
+
+
+def test_interruptions_that_come_at_once_are_one_and_a_later_one_counts_again(monkeypatch):
+    """Else the second would cut off what ends in order because of the first: a real run's savepoint."""
+    now_s = [100.0]
+    monkeypatch.setattr(console, "_came_s", [])
+    monkeypatch.setattr(console.time, "monotonic", lambda: now_s[0])
+    with pytest.raises(Interrupted):
+        console.interrupted(signal.SIGINT, None)
+    for _ in range(3):
+        now_s[0] += 0.3
+        console.interrupted(signal.SIGHUP, None)
+    now_s[0] += 0.3
+    with pytest.raises(Interrupted):
+        console.interrupted(signal.SIGINT, None)
 
 
 def test_what_a_terminal_would_obey_is_shown_as_its_code(capsys):
