@@ -20,7 +20,8 @@ from tests.support.taxi_files import FOIL_HEADER, foil
 
 GONE_WITHIN_S, LONGEST_S = 10.0, 900.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-FOGSCALE = (sys.executable, "-m", "fogscale")
+# As a terminal starts it, also where the tests are run by nohup or in the background.
+FOGSCALE = ("env", "--default-signal=INT,TERM,HUP", sys.executable, "-m", "fogscale")
 SMALL = {"SPARK_MASTER": "local[1]"}
 COMMANDS: Mapping[str, Sequence[str]] = {
     "run": (
