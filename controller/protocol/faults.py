@@ -270,6 +270,14 @@ def ends_with_a_duplication_open(state: State, event: Event) -> State:
     return state._replace(operations=()) if isinstance(event, Delete) and not state.is_keeper else state
 
 
+@_before
+def ends_before_its_children_start(state: State, event: Event) -> State:
+    """A leaving instance does not wait for the acks that leavers owe to its duplications."""
+    if not _is(event, DELETION_ACK):
+        return state
+    return state._replace(operations=tuple(o for o in state.operations if o.kind == DELETION))
+
+
 # Records
 
 
@@ -363,6 +371,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
         (drops_queue, "delete"),
         (tells_successors_with_a_full_queue, "delete"),
         (ends_with_a_duplication_open, "duplicate-then-delete-x-duplicate"),
+        (ends_before_its_children_start, "delete-x-duplicate-then-delete"),
         (sends_twice, "duplicate"),
         (drops_early_records, "duplicate"),
         (never_times_out, "duplicate-x-vanish"),

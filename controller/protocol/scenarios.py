@@ -50,6 +50,8 @@ SMALL = _named(
     Scenario("duplicate+delete", (2, 1), (D(0, "1"), X(0, "2"))),
     Scenario("delete+delete", (3, 1), (X(0, "2"), X(0, "3"))),
     Scenario("duplicate-then-delete-x-duplicate", (2, 1), (D(0, "2"), X(0, "2"), D(1, "1"))),
+    Scenario("duplicate-then-delete-x-delete", (2, 2), (D(0, "2"), X(0, "2"), X(1, "2"))),
+    Scenario("delete-x-duplicate-then-delete", (2, 2), (X(0, "2"), D(1, "2"), X(1, "2"))),
     Scenario("duplicate-twice-x-duplicate", (1, 1), (D(0, "1"), D(0, "1"), D(1, "1"))),
     Scenario("delete-x-duplicate-and-child-deletes", (2, 1), (X(0, "2"), D(1, "1"), X(1, "1.1"))),
     Scenario("duplicate-and-child-deletes-x-delete", (1, 2), (D(0, "1"), X(0, "1.1"), X(1, "2"))),

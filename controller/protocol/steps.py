@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ from controller.protocol.messages import (
 )
 
 Loads = NDArray[np.float64]  # steps × operators
+Looks = Literal["apart", "since_birth", "together"]
+"""Which instances look at their load in a step: each has a phase of its own, drawn; each has that of its own
+first step; or all look in the same steps."""
 
 
 @dataclass
@@ -45,6 +49,7 @@ class StepRun:
     counted_by_operator: Counter[int] = field(
         default_factory=Counter
     )  # those that the paper counts, by whose
+    announced_by_operator: Counter[int] = field(default_factory=Counter)  # of these, what announces new nodes
 
     @property
     def is_quiet(self) -> bool:
@@ -57,7 +62,7 @@ class StepRun:
 
     def advance(self, events: Iterable[tuple[Address, Event]] = ()) -> None:
         arrived, self.due = self.due, []
-        self.counted, self.counted_by_operator = Counter(), Counter()
+        self.counted, self.counted_by_operator, self.announced_by_operator = Counter(), Counter(), Counter()
         for message in arrived:
             self.due += self._do(message.receiver, message)
         first = [message for agent, event in events for message in self._begun(agent, event)]
@@ -82,6 +87,7 @@ class StepRun:
                 is_ack = event.kind in (DUPLICATION_ACK, DELETION_ACK)
                 whose = event.receiver if is_ack else event.sender
                 self.counted_by_operator[whose.operator] += 1
+                self.announced_by_operator[whose.operator] += event.kind == DUPLICATION
         state = self.states.get(agent)
         if state is None:
             return ()  # it has terminated
@@ -130,7 +136,7 @@ class StepResult:
     messages: NDArray[np.int64]  # per step, as the paper counts
     questions: NDArray[np.int64]  # per step: asking for n_t, and the answers
     messages_of: NDArray[np.int64]  # steps × operators: those of an operator's own duplications and deletions
-    announcements: NDArray[np.int64]  # per step: messages that announce new instances
+    announcements: NDArray[np.int64]  # steps × operators: messages that announce new instances
     left: dict[Address, State]  # who is there at the end, once all messages are through
 
 
@@ -142,34 +148,61 @@ def simulate(
     variant: Variant = CORRECTED,
     period_steps: int = 5,
     free_nodes: int | None = None,
+    looks: Looks = "apart",
 ) -> StepResult:
-    """The paper's experiment: every instance looks at its own load once per period, each at its own phase."""
+    """The paper's experiment: every instance looks at its own load once per period."""
     run = StepRun(pipeline(instances), variant, rules or Rules(), free_nodes)
     draw = np.random.default_rng(seed)
     phase: dict[Address, int] = {}
-    rows, counted, messages_of = [], [], []
+    operators = range(len(instances))
+    rows, counted, messages_of, announcements = [], [], [], []
     for number, load in enumerate(loads):
-        for address in run.states:
-            if address not in phase:
-                phase[address] = int(draw.integers(period_steps))
+        _give_phases(phase, run.states, number, period_steps, looks, draw)
         shares = run.shares(load)
-        now = number % period_steps
         ticks = [
             (address, Tick(shares[address.operator], float(draw.random())))
             for address, state in run.states.items()
-            if phase[address] == now and state.status == ACTIVE and address is not INPUT
+            if phase.get(address) == number % period_steps
+            and state.status == ACTIVE
+            and address is not INPUT
         ]
         run.advance(ticks)
         rows.append(run.instances(len(instances)))
-        asked = run.counted[COUNT] + run.counted[COUNT_REPLY]
-        counted.append((run.messages, asked, run.counted[DUPLICATION]))
-        messages_of.append([run.counted_by_operator[operator] for operator in range(len(instances))])
+        counted.append((run.messages, run.counted[COUNT] + run.counted[COUNT_REPLY]))
+        messages_of.append([run.counted_by_operator[operator] for operator in operators])
+        announcements.append([run.announced_by_operator[operator] for operator in operators])
     while not run.is_quiet:
         run.advance()
-    messages, questions, announcements = np.array(counted).T
+    messages, questions = np.array(counted).T
     return StepResult(
-        loads, np.array(rows), messages, questions, np.array(messages_of), announcements, run.states
+        loads,
+        np.array(rows),
+        messages,
+        questions,
+        np.array(messages_of),
+        np.array(announcements),
+        run.states,
     )
+
+
+def _give_phases(
+    phase: dict[Address, int],
+    states: Mapping[Address, State],
+    number: int,
+    period_steps: int,
+    looks: Looks,
+    draw: np.random.Generator,
+) -> None:
+    """To those that have none yet. Without a draw the first look comes a whole period after the start."""
+    for address, state in states.items():
+        if address in phase:
+            continue
+        if looks == "apart":
+            phase[address] = int(draw.integers(period_steps))
+        elif looks == "together":
+            phase[address] = period_steps - 1
+        elif state.status == ACTIVE:
+            phase[address] = (number - 1) % period_steps
 
 
 def brownian(operators: int, steps: int, start: float, per_step: float, seed: int) -> Loads:

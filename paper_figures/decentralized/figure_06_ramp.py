@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from analysis.plotting import PAGE_WIDTH_IN
 from paper_figures.decentralized.panels import LOAD_COLOUR, NODES_COLOUR
-from paper_figures.decentralized.statements import FIGURE_6, exponents, per_doubling, per_iteration
+from paper_figures.decentralized.statements import FIGURE_6, exponents, of_ramp, per_doubling, per_iteration
 
 PANELS = {
     "Messages of an iteration": per_iteration,
@@ -26,7 +26,7 @@ PANELS = {
 
 def load(tables: Path) -> pd.DataFrame:
     ramps = pd.read_parquet(tables / "ramps.parquet")
-    return ramps[(ramps["shape"] == FIGURE_6[0]) & (ramps["growth"] == FIGURE_6[1])]
+    return of_ramp(ramps, FIGURE_6)
 
 
 def draw(ramps: pd.DataFrame) -> Figure:

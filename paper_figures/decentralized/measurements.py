@@ -29,7 +29,7 @@ from controller.protocol.explorer import shortest
 from controller.protocol.faults import PRINTED, as_printed
 from controller.protocol.messages import SCALING_KINDS, Address, Delete, Duplicate
 from controller.protocol.scenarios import FIGURE_2
-from controller.protocol.steps import StepRun, simulate
+from controller.protocol.steps import Looks, StepRun, simulate
 from controller.run import followed
 from paper_figures.decisions import StepLog
 from workloads import catalog
@@ -43,13 +43,16 @@ POOL_SEEDS = 10
 POOLS: tuple[int | None, ...] = (None, 60, 50, 40)  # nodes in all; None: one more whenever somebody asks
 RULES = Rules()
 RAMP_STEPS = 200.0
-RAMPS: dict[tuple[str, float], int] = {  # shape and growth per step -> how many seeds
-    ("straight", 20.0): 20,
-    ("straight", 50.0): 20,
-    ("straight", 100.0): 100,  # Figure 6
-    ("straight", 200.0): 20,
-    ("by a share", 0.01): 20,
-    ("by a share", 0.015): 20,
+RAMPS: dict[tuple[str, float, Looks], int] = {  # shape, growth per step, who looks when -> how many seeds
+    ("straight", 20.0, "apart"): 20,
+    ("straight", 50.0, "apart"): 20,
+    ("straight", 100.0, "apart"): 100,  # Figure 6
+    ("straight", 200.0, "apart"): 20,
+    ("by a share", 0.01, "apart"): 20,
+    ("by a share", 0.015, "apart"): 20,
+    ("straight", 100.0, "since_birth"): 20,
+    ("straight", 50.0, "together"): 20,
+    ("straight", 100.0, "together"): 20,
 }
 READINGS: tuple[tuple[Reading, ...], ...] = (
     (),
@@ -80,7 +83,7 @@ def measured(experiment: Experiment, seeds: Sequence[int]) -> dict[str, pd.DataF
             [_stepped(start, place, parameters, seeds), _looped(walk, place, seeds[:LOOP_SEEDS])],
             ignore_index=True,
         ),
-        "ramps": _ramps(start, seeds),
+        "ramps": _ramps(start, place, seeds),
         "rounds": pd.DataFrame(_rounds()),
         "worked": pd.DataFrame([{"messages_30": _thirty(), "messages_168": _one_hundred_sixty_eight()}]),
         "charts": pd.DataFrame(_charts()),
@@ -190,24 +193,29 @@ def _with_pool(walk: Experiment, size: int | None) -> Experiment:
 # Figure 6
 
 
-def _ramps(start: tuple[int, ...], seeds: Sequence[int]) -> pd.DataFrame:
+def _ramps(start: tuple[int, ...], place: int, seeds: Sequence[int]) -> pd.DataFrame:
     frames = []
     first = RULES.target_ratio * RULES.capacity_per_step * start[0]
     time = np.arange(RAMP_STEPS)
-    for (shape, growth), most in RAMPS.items():
+    for (shape, growth, looks), most in RAMPS.items():
         load = first + growth * time if shape == "straight" else first * np.exp(growth * time)
+        loads = np.tile(load[:, None], (1, len(start)))
         for seed in seeds[:most]:
-            found = simulate(start, np.tile(load[:, None], (1, len(start))), seed, RULES)
+            found = simulate(start, loads, seed, RULES, looks=looks)
             frames.append(
                 pd.DataFrame(
                     {
                         "shape": shape,
                         "growth": growth,
+                        "looks": looks,
                         "seed": seed,
                         "step": time.astype(int) + 1,
                         "nodes": found.instances.sum(axis=1),
                         "messages": found.messages,
-                        "duplicates": found.announcements > 0,
+                        "duplicates": found.announcements.any(axis=1),
+                        "op_nodes": found.instances[:, place],
+                        "op_messages": found.messages_of[:, place],
+                        "op_duplicates": found.announcements[:, place] > 0,
                     }
                 )
             )

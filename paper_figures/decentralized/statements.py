@@ -18,11 +18,12 @@ from scipy.stats import t as student
 from controller.protocol.decision import Rules
 from paper_figures.claims import Statements
 
+Ramp = tuple[str, float, str]  # shape, growth per step, which instances look when
 RULES = Rules()
 PER_NODE = RULES.capacity_per_step * RULES.target_ratio  # C·r
 PERIOD_STEPS = 5
 LONGEST_DELAY_STEPS = 20
-FIGURE_6 = ("straight", 100.0)
+FIGURE_6: Ramp = ("straight", 100.0, "apart")
 
 
 def statements(tables: Path) -> Statements:
@@ -95,6 +96,12 @@ def per_iteration(run: pd.DataFrame) -> pd.DataFrame:
     return run.loc[run["duplicates"], ["nodes", "messages"]]
 
 
+def per_iteration_of_one(run: pd.DataFrame) -> pd.DataFrame:
+    """The same of one operator: its own messages against its own nodes."""
+    chosen = run.loc[run["op_duplicates"], ["op_nodes", "op_messages"]]
+    return chosen.set_axis(["nodes", "messages"], axis="columns")
+
+
 def per_doubling(run: pd.DataFrame) -> pd.DataFrame:
     """The messages that it takes to get from n nodes to twice as many, against n."""
     nodes, sent = run["nodes"].to_numpy(), run["messages"].cumsum().to_numpy()
@@ -106,11 +113,16 @@ def per_doubling(run: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["nodes", "messages"])
 
 
+def of_ramp(ramps: pd.DataFrame, which: Ramp) -> pd.DataFrame:
+    shape, growth, looks = which
+    return ramps[(ramps["shape"] == shape) & (ramps["growth"] == growth) & (ramps["looks"] == looks)]
+
+
 def exponents(
-    ramps: pd.DataFrame, which: tuple[str, float], points_of: Callable[[pd.DataFrame], pd.DataFrame]
+    ramps: pd.DataFrame, which: Ramp, points_of: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> pd.DataFrame:
     """Of every seed the slope of log messages over log nodes."""
-    chosen = ramps[(ramps["shape"] == which[0]) & (ramps["growth"] == which[1])]
+    chosen = of_ramp(ramps, which)
     rows = []
     for seed, run in chosen.groupby("seed"):
         points = points_of(run)

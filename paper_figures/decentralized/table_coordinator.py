@@ -1,11 +1,14 @@
-"""What having no coordinator costs: the same load through the same loop.
+"""What having no coordinator costs: the same loads through the same loop.
 
-One walk enters the first operator and passes through all five; all seeds, means with 95 % intervals. DS2
-knows the rate that is offered to the job and sizes all operators at once, for the same load of 0.7 per
-instance. Gesscale acts on back pressure, which is seen upstream of a saturated operator; here nothing
-stands before the operator that takes the input, so it never acts, and its row says nothing of Gesscale.
-All three decide every five steps at least, on nodes that are there at once. Cost and accuracy count all
-operators; demand is at full load (r = 1).
+One walk passes through all five operators; all seeds, means with 95 % intervals. DS2 knows the rate that
+is offered to the job and sizes all operators at once, for the same load of 0.7 per instance. Gesscale acts
+on the back pressure that it sees before a saturated operator, so it needs a source, and records that wait
+there. Where back pressure slows the source down, instances see no more arrive than the narrowest operator
+lets through, while DS2 sees what is offered: those of all other operators find themselves idle and leave.
+Gesscale sees back pressure where all that is upstream is less than half busy, which is so for one
+operator behind a fast source and seldom for five of a kind. It adds one instance at a time, once two looks
+in a row show saturation. All decide every five steps at most, on nodes that are there at once. Demand is
+at full load (r = 1). With one operator that scales, cost and accuracy are that operator's.
 """
 
 from __future__ import annotations
@@ -16,11 +19,18 @@ import pandas as pd
 
 from paper_figures.decentralized.statements import interval
 
+SCENARIOS = {  # what is shown of it: the whole job's metrics, or those of the operator that scales
+    "pipeline": ("five operators, queues between them", "job_"),
+    "behind_a_source": ("a source and five operators, back pressure", "job_"),
+    "one_that_scales": ("one operator that scales, back pressure", ""),
+}
 COLUMNS = {
-    "job_cost": ("Cost (replica-minutes)", 1.0, 1),
-    "job_accuracy_u": ("Instances below demand", 1.0, 2),
-    "job_accuracy_o": ("Instances above demand", 1.0, 2),
-    "job_timeshare_u": ("Time with too few (%)", 1.0, 1),
+    "cost": ("Cost (replica-minutes)", 1.0, 1),
+    "accuracy_u": ("Instances below demand", 1.0, 2),
+    "accuracy_o": ("Instances above demand", 1.0, 2),
+    "timeshare_u": ("Time with too few (%)", 1.0, 1),
+}
+WHOLE = {
     "processed_ratio": ("Processed in time (%)", 100.0, 2),
     "reconfigurations": ("Reconfigurations", 1.0, 1),
 }
@@ -28,12 +38,13 @@ COLUMNS = {
 
 def load(tables: Path) -> pd.DataFrame:
     metrics = pd.read_parquet(tables / "metrics.parquet")
-    runs = metrics[(metrics["scenario"] == "pipeline") & (metrics["variation"] == "")]
     rows = []
-    for policy, some in runs.groupby("policy", sort=True):
-        row: dict[str, object] = {"Policy": policy, "Seeds": len(some)}
-        for key, (name, scale, digits) in COLUMNS.items():
-            values = scale * some[key].astype(float)
-            row[name] = interval(values, digits)
-        rows.append(row)
+    for scenario, (title, prefix) in SCENARIOS.items():
+        runs = metrics[(metrics["scenario"] == scenario) & (metrics["variation"] == "")]
+        columns = {f"{prefix}{key}": shown for key, shown in COLUMNS.items()} | WHOLE
+        for policy, some in runs.groupby("policy", sort=True):
+            row: dict[str, object] = {"Job": title, "Policy": policy, "Seeds": len(some)}
+            for key, (name, scale, digits) in columns.items():
+                row[name] = interval(scale * some[key].astype(float), digits)
+            rows.append(row)
     return pd.DataFrame(rows)

@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 from analysis.plotting import styled
 from controller.experiment import load as load_experiment
 from controller.experiment import runs_of, scenarios_of
+from controller.run import followed
 from paper_figures.campaign import paper_module
 from paper_figures.claims import judged_claims
 from paper_figures.decentralized import measurements, statements
+from paper_figures.decisions import StepLog
 from paper_figures.published import load as load_published
 from paper_figures.published import paper_folder
 
@@ -26,7 +28,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tables")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurements, "LOOP_SEEDS", 1)
-        patch.setattr(measurements, "RAMPS", {("straight", 100.0): 2, ("by a share", 0.01): 2})
+        ramps = {("straight", 100.0, "apart"): 2, ("straight", 50.0, "together"): 2}
+        patch.setattr(measurements, "RAMPS", ramps)
         patch.setattr(measurements, "POOLS", (None, 36))
         patch.setattr(measurements, "READINGS", ((), ("more_than_one",), ("by_view",)))
         beyond = {"delay_s": (0.0, 5.0), "loss_ratio": (0.5,), "change_per_s": (100.0,)}
@@ -34,12 +37,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
         found = measurements.measured(load_experiment(FOLDER / "experiment.yml"), [1, 2])
     for name, frame in found.items():
         frame.to_parquet(folder / f"{name}.parquet")
-    columns = ["job_cost", "job_accuracy_u", "job_accuracy_o", "job_timeshare_u", "processed_ratio"]
+    names = ["cost", "accuracy_u", "accuracy_o", "timeshare_u"]
+    columns = [*names, *(f"job_{name}" for name in names), "processed_ratio"]
     rows = [
-        {"scenario": "pipeline", "variation": "", "policy": policy, "seed": seed}
+        {"scenario": scenario, "variation": "", "policy": policy, "seed": seed}
         | dict.fromkeys(columns, 0.5 * seed)
         | {"reconfigurations": 3}
-        for policy in ("decentralized", "ds2", "gesscale")
+        for scenario, policies in load_published(FOLDER).tables.items()
+        for policy in policies
         for seed in (1, 2)
     ]
     pd.DataFrame(rows).to_parquet(folder / "metrics.parquet")
@@ -126,11 +131,30 @@ def test_every_seed_has_a_walk_of_its_own_and_every_policy_the_same() -> None:
     assert {(run.seed, run.workload.parameters["seed"]) for run in runs} == {(1, 1), (2, 2)}
 
 
+def test_gesscale_behind_a_source_sees_the_back_pressure_it_acts_on() -> None:
+    scenario = scenarios_of(load_experiment(FOLDER / "experiment.yml"))["one_that_scales"]
+    (run,) = runs_of(scenario, ["gesscale"], seeds=[2])
+    log = StepLog()
+    followed(run, log)
+    placed = [len(step.observation.placement["op3"]) for step in log.steps]
+    assert placed[0] == 2
+    assert max(placed) > 4  # the walk begins with what five can do
+    assert min(placed[placed.index(max(placed)) :]) < max(placed)  # and it has learned what fewer can do
+
+
+def test_one_operator_whose_instances_look_together_sends_more_than_in_proportion(tables: Path) -> None:
+    """At 0.8 of their capacity a seventh of them duplicates, each telling all of its neighbours."""
+    ramps = pd.read_parquet(tables / "ramps.parquet")
+    which = ("straight", 50.0, "together")
+    one = statements.exponents(ramps, which, statements.per_iteration_of_one)["exponent"]
+    assert one.min() > 1.3
+
+
 def test_doubling_on_a_straight_ramp_is_quadratic() -> None:
     """20 new nodes a step, each for 4 messages per node that is there: the sum over a doubling is 6 n²."""
     nodes = pd.Series(range(20, 2001, 20))
     run = pd.DataFrame({"nodes": nodes, "messages": 80 * nodes, "duplicates": True, "seed": 1})
-    ramps = run.assign(shape="straight", growth=100.0)
+    ramps = run.assign(shape="straight", growth=100.0, looks="apart")
     one = statements.exponents(ramps, statements.FIGURE_6, statements.per_iteration)["exponent"]
     two = statements.exponents(ramps, statements.FIGURE_6, statements.per_doubling)["exponent"]
     assert one.tolist() == [pytest.approx(1.0)]

@@ -253,6 +253,14 @@ def test_a_peer_that_is_gone_is_waited_for_no_longer_and_believed_no_more():
     assert late.state.preds == {A1}
 
 
+def test_an_announcement_of_one_that_is_gone_already_comes_too_late():
+    """As the testbed's word may be faster than the parent's."""
+    newcomers = A1.child(1), A1.child(2)
+    state = step(agents()[B2], Gone(newcomers[0])).state
+    state = step(state, Message("duplication", A1, B2, 1, frozenset(newcomers))).state
+    assert state.preds == {A1, A2, newcomers[1]}
+
+
 def test_a_node_whose_parent_is_gone_before_its_start_leaves_in_good_order():
     outcome = step(child_of(agents()[B2], NEW), Gone(B2))
     assert outcome.state.status == "leaving"

@@ -123,6 +123,24 @@ def test_a_chain_of_one_operator_scales():
     assert result.instances[-1][0] == pytest.approx(10, abs=2)
 
 
+def test_instances_that_look_together_decide_in_every_fifth_step():
+    loads = np.tile(np.linspace(2450.0, 6000.0, 43)[:, None], (1, 3))
+    found = simulate((7, 7, 7), loads, seed=1, looks="together")
+    announced = np.flatnonzero(found.announcements.any(axis=1))
+    assert set(announced % 5) == {4}  # §5.4: messages are sent from iteration 5 on
+    # The next step processes as many acks, the one after it the starts of their children.
+    acked, started = found.messages[announced + 1], found.messages[announced + 2]
+    assert (acked == found.messages[announced]).all()
+    assert (started > 0).all()
+
+
+def test_since_birth_an_instance_looks_a_period_after_its_start():
+    loads = np.full((20, 1), 7000.0)  # one instance of 500: 19 more at first, the rest by those
+    found = simulate((1,), loads, seed=1, looks="since_birth")
+    assert np.flatnonzero(found.announcements[:, 0])[0] == 4
+    assert found.instances[:8, 0].tolist() == [1, 1, 1, 1, 1, 1, 20, 20]
+
+
 def test_the_same_seed_gives_the_same_run_and_views_agree_under_a_wild_load():
     loads = brownian(4, 120, 2450.0, 400.0, seed=5)
     first, second = (simulate((7, 7, 7, 7), loads, seed=2) for _ in range(2))
