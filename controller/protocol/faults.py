@@ -327,6 +327,20 @@ def never_returns(state: State, event: Event, outcome: Outcome) -> Outcome:
 
 
 @_after
+def returns_once(state: State, event: Event, outcome: Outcome) -> Outcome:
+    """A peer that was given up, taken in again and given up once more is not asked a second time."""
+    if not _is(event, RETURN, WELCOME):
+        return outcome
+    return _with(outcome, returning=outcome.state.returning | state.returning)
+
+
+@_after
+def forgets_children_early(_state: State, event: Event, outcome: Outcome) -> Outcome:
+    """The first of several peers that come back is told of new children, the others are not."""
+    return _with(outcome, begotten=NOBODY) if _is(event, RETURN, WELCOME) else outcome
+
+
+@_after
 def returns_without_children(_state: State, _event: Event, outcome: Outcome) -> Outcome:
     """Who comes back, or takes somebody in again, says nothing of the children it has had meanwhile."""
     told = [m._replace(addresses=NOBODY) if m.kind in (RETURN, WELCOME) else m for m in outcome.messages]
@@ -378,6 +392,8 @@ FAULTS: dict[str, tuple[Fault, str]] = {
         (orphan_waits, "duplicate-and-vanish"),
         (believes_late_announcements, "duplicate-and-vanish"),
         (never_returns, "partition"),
+        (returns_once, "partition-twice"),
+        (forgets_children_early, "duplicate-and-partition-from-two"),
         (returns_without_children, "duplicate-and-partition"),
         (returns_to_old_business, "partition-x-duplicate"),
     )

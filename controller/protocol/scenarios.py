@@ -99,10 +99,17 @@ FAILURES = _named(
     Scenario("duplicate-and-vanish-x-delete", (2, 2), (D(0, "2"), V(0, "2"), X(1, "2")), records=0),
     Scenario("child-vanishes", (1, 2), (D(0, "1"), V(0, "1.1"))),
     Scenario("partition", (1, 1), (G(0, "1", 1, "1"), G(1, "1", 0, "1"))),
+    Scenario("partition-twice", (1, 1), (G(0, "1", 1, "1"), G(0, "1", 1, "1"))),
     Scenario("partition-of-one-side", (2, 1), (G(1, "1", 0, "2"),)),
     Scenario("partition-and-duplicate", (1, 1), (G(0, "1", 1, "1"), D(0, "1"))),
     Scenario("partition-x-duplicate", (1, 1), (G(0, "1", 1, "1"), D(1, "1"))),
     Scenario("duplicate-and-partition", (1, 1), (D(0, "1"), G(0, "1", 1, "1"))),
+    Scenario(
+        "duplicate-and-partition-from-two",
+        (1, 2),
+        (D(0, "1"), G(0, "1", 1, "1"), G(0, "1", 1, "2")),
+        records=0,
+    ),
     Scenario(
         "duplicate-and-partition-x-duplicate", (1, 1), (D(0, "1"), G(0, "1", 1, "1"), D(1, "1")), records=0
     ),

@@ -15,6 +15,7 @@ from controller.protocol.messages import Address, Message
 
 LENGTH_BYTES = 4
 MAX_FRAME_BYTES = 1 << 20
+HANDSHAKE_BYTES = 4096  # of a frame from somebody who has proven nothing yet
 NONCE_BYTES = 32
 TESTBED = Address(-2, "testbed")  # who creates nodes and gives orders; no instance
 
@@ -98,7 +99,7 @@ async def introduce(
     """The connecting end's part of the handshake; each end proves itself to the other."""
     hello = Hello(me, new_nonce())
     writer.write(packed(hello))
-    challenge = await read_frame(reader)
+    challenge = await read_frame(reader, HANDSHAKE_BYTES)
     if not isinstance(challenge, Challenge) or not hmac.compare_digest(
         challenge.proof, proof_of(key, "listener", hello, challenge.nonce, listener)
     ):
@@ -111,12 +112,12 @@ async def welcome(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: bytes, me: Address
 ) -> Address:
     """The listening end's part; returns who it is."""
-    hello = await read_frame(reader)
+    hello = await read_frame(reader, HANDSHAKE_BYTES)
     if not isinstance(hello, Hello):
         raise BadFrameError("no hello")
     nonce = new_nonce()
     writer.write(packed(Challenge(nonce, proof_of(key, "listener", hello, nonce, me))))
-    proof = await read_frame(reader)
+    proof = await read_frame(reader, HANDSHAKE_BYTES)
     if not isinstance(proof, Proof) or not hmac.compare_digest(
         proof.proof, proof_of(key, "connector", hello, nonce, me)
     ):

@@ -237,6 +237,27 @@ def test_only_its_parent_starts_a_node_and_only_a_predecessor_says_how_many_ther
     assert step(asked, Message("count_reply", C1, B2, number=9)).nodes_wanted == 0
 
 
+def test_a_start_that_comes_twice_does_not_call_back_who_leaves():
+    start = Message("start", B2, NEW, 1, succs=frozenset({C1}), preds=frozenset({A1}))
+    node = step(child_of(agents()[B2], NEW), start).state
+    leaving = step(node, Delete()).state
+    assert step(leaving, start) == (leaving._replace(ignored=1), (), 0)
+
+
+def test_who_has_been_told_to_leave_decides_nothing_when_n_t_arrives():
+    asked = step(agents()[B2], Tick(load=0, draw=0.9)).state
+    leaving = step(asked, Delete()).state
+    assert step(leaving, Message("count_reply", A1, B2, number=2)) == (leaving._replace(ignored=1), (), 0)
+
+
+def test_a_leaver_that_is_gone_is_not_in_the_start():
+    state = step(agents()[B2], Duplicate((NEW,))).state
+    state = step(state, Message("deletion", A2, B2, 2, frozenset({A2}), told=frozenset({B2, NEW}))).state
+    state = step(state, Gone(A2)).state
+    _, messages = acks(state, "duplication_ack", [A1, C1])
+    assert messages[0].preds == {A1}
+
+
 def test_an_ack_twice_counts_once():
     state = step(agents()[B2], Duplicate((NEW,))).state
     state, messages = acks(state, "duplication_ack", [A1, A1, A2])

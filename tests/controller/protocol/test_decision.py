@@ -84,5 +84,15 @@ def test_parameters_without_sense_are_one_line(parameters, words):
         Rules(**parameters)
 
 
+def test_a_threshold_below_the_target_duplicates_nobody_while_instances_are_spare():
+    spare = Rules(target_ratio=1.0, up_ratio=0.8)  # 10 with 400 each: 8 are needed at full load
+    assert [decide(400, 10, False, draw, spare) for draw in (0.0, 0.5, 0.99)] == [Decision()] * 3
+
+
+def test_without_anybody_to_share_the_load_there_is_nothing_to_decide():
+    """As a predecessor says that has just given up all of its successors."""
+    assert decide(1050, 0, False, 0.0, PAPER) == Decision()
+
+
 def test_a_target_of_the_whole_capacity_is_allowed():
     assert decide(1000, 4, False, 0.0, Rules(target_ratio=1.0)) == Decision(1)

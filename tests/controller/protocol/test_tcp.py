@@ -18,7 +18,19 @@ import pytest
 from controller.protocol.agent import State, child_of, pipeline
 from controller.protocol.messages import INPUT, Address, Message
 from controller.protocol.tcp import Config, TcpAgent, main, order
-from controller.protocol.wire import TESTBED, BadFrameError, Data, Hello, Order, introduce, packed, read_frame
+from controller.protocol.wire import (
+    TESTBED,
+    BadFrameError,
+    Data,
+    Hello,
+    Order,
+    Proof,
+    Report,
+    introduce,
+    packed,
+    proof_of,
+    read_frame,
+)
 from fogscale.errors import FogscaleError
 
 A1, A2, B1, B2 = Address(0, "1"), Address(0, "2"), Address(1, "1"), Address(1, "2")
@@ -185,6 +197,47 @@ def test_who_does_not_know_the_key_is_refused():
         return agent.refused, agent.state.ignored
 
     assert asyncio.run(with_agent(use)) == (1, 0)
+
+
+def test_what_the_agent_itself_has_proven_proves_nothing_when_it_is_sent_back():
+    async def use(agent, reader, writer):
+        writer.write(packed(Hello(TESTBED, b"nonce")))
+        challenge = await read_frame(reader)
+        writer.write(packed(Proof(challenge.proof)))
+        writer.write(packed(Order("delete")))
+        assert await closed(reader)
+        return agent.refused, agent.state.status
+
+    assert asyncio.run(with_agent(use)) == (1, "active")
+
+
+def test_a_proof_heard_on_one_connection_is_worth_nothing_on_the_next():
+    async def use(agent, reader, writer):
+        hello = Hello(TESTBED, b"nonce")
+        writer.write(packed(hello))
+        challenge = await read_frame(reader)
+        heard = Proof(proof_of(b"key", "connector", hello, challenge.nonce, A1))
+        writer.write(packed(heard))
+        writer.write(packed(Order("report")))
+        assert isinstance(await read_frame(reader), Report)  # good once
+        reader, writer = await asyncio.open_connection(*agent.book[A1])
+        writer.write(packed(hello))
+        await read_frame(reader)
+        writer.write(packed(heard))
+        assert await closed(reader)
+        writer.close()
+        return agent.refused
+
+    assert asyncio.run(with_agent(use)) == 1
+
+
+def test_who_has_proven_nothing_yet_may_not_send_much():
+    async def use(agent, reader, writer):
+        writer.write(packed(Hello(Address(0, "x" * 5000), b"nonce")))
+        assert await closed(reader)
+        return agent.refused
+
+    assert asyncio.run(with_agent(use)) == 1
 
 
 @pytest.mark.parametrize(
