@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -33,7 +34,10 @@ protocol_app = typer.Typer(
 GROUPS = {"small": SMALL, "large": LARGE, "five": FIVE, "failures": FAILURES}
 PART = 100  # schedules that a process plays before it reports
 Processes = Annotated[int, typer.Option(min=1, help="How many scenarios or schedules at a time.")]
-Svg = Annotated[Path | None, typer.Option(help="Write the chart of what is wrong into this SVG.")]
+Svg = Annotated[
+    Path | None,
+    typer.Option(help="Write the chart of what is wrong into this SVG; of several, each into its own."),
+]
 
 
 @protocol_app.command("explore")
@@ -70,7 +74,8 @@ def explore_command(
         kept.add(_row(result))
         _print_rows([kept.rows[result.scenario.name]], as_json)
         if result.counterexample is not None:
-            _show(shortest(result.scenario) or result.counterexample, svg, as_json)
+            file = svg if svg is None or len(chosen) == 1 else _one_of_several(svg, result.scenario.name)
+            _show(shortest(result.scenario) or result.counterexample, file, as_json)
     if as_json:
         print_json([kept.rows[scenario.name] for scenario in chosen])
 
@@ -203,6 +208,11 @@ def _line(row: Row) -> str:
         f"{row['scenario']:<42}{row['instances']:>7}{row['states']:>10} states{row['transitions']:>10} events"
         f"{row['ends']:>5} ends{row['seconds']:>9.2f} s  {verdict}"
     )
+
+
+def _one_of_several(svg: Path, name: str) -> Path:
+    """A file for each scenario: chart-delete-x-delete-as-printed-all_at_once.svg."""
+    return svg.with_stem("-".join([svg.stem, *re.findall(r"[\w+-]+", name)]))
 
 
 def _show(found: Counterexample, svg: Path | None, as_json: bool) -> None:

@@ -510,9 +510,8 @@ def explore(
     return search.result((), complete=True)
 
 
-def shortest(scenario: Scenario, about: str = "", max_states: int = 2_000_000) -> Counterexample | None:
-    """The shortest way to something wrong, breadth first: what a chart should show. `about` is part of its
-    words."""
+def shortest(scenario: Scenario, max_states: int = 2_000_000) -> Counterexample | None:
+    """The shortest way to what the scenario shows, or to anything wrong, breadth first: for a chart."""
     explorer = Explorer(scenario)
     vector = explorer.first()
     came: list[tuple[int, Any]] = [(-1, None)]
@@ -535,7 +534,7 @@ def shortest(scenario: Scenario, about: str = "", max_states: int = 2_000_000) -
                 after, problems = explorer.after(vector, action)
                 if not problems and not explorer.enabled(after):
                     problems = explorer.wrong_at_the_end(after)
-                if any(about in problem for problem in problems):
+                if any(scenario.shows in problem for problem in problems):
                     return found(index, action, problems)
                 new = explorer.canonical(after)
                 if new not in seen:

@@ -117,7 +117,12 @@ FAILURES = _named(
     Scenario("partition-and-delete", (2, 1), (G(0, "2", 1, "1"), X(0, "2"))),
     Scenario("partition-and-vanish", (2, 2), (G(0, "1", 1, "2"), V(1, "2"))),
 )
-FIGURE_2 = replace(SMALL["duplicate-x-delete"], name="figure-2", fifo=False)
+FIGURE_2 = replace(
+    SMALL["duplicate-x-delete"],
+    name="figure-2",
+    fifo=False,
+    shows="O0,1.1 sent a record to O1,2, which has terminated",
+)
 ALL = {**SMALL, **LARGE, **FIVE, **FAILURES, FIGURE_2.name: FIGURE_2}
 
 

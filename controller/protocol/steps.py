@@ -162,9 +162,7 @@ def simulate(
         ticks = [
             (address, Tick(shares[address.operator], float(draw.random())))
             for address, state in run.states.items()
-            if phase.get(address) == number % period_steps
-            and state.status == ACTIVE
-            and address is not INPUT
+            if phase.get(address) == number % period_steps and state.status == ACTIVE and address is not INPUT
         ]
         run.advance(ticks)
         rows.append(run.instances(len(instances)))

@@ -65,6 +65,7 @@ class Scenario:
     fifo: bool = True
     variant: Variant = CORRECTED
     fault: Fault | None = field(default=None, compare=False)
+    shows: str = ""  # words of what a chart of it should end with, where several things go wrong
 
     @cached_property
     def step(self) -> Step:

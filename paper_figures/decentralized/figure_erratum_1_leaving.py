@@ -3,7 +3,7 @@
 Successors then forget the leaver while records still reach it. One of them may leave in turn and terminate
 before the leaver's last records arrive: they are lost. Smallest repair: tell the predecessors first, and
 the successors once all acks are in and the queue is empty. It takes as many messages, and four steps
-instead of two. The shortest run that fails.
+instead of two. The shortest run that fails so.
 """
 
 from __future__ import annotations

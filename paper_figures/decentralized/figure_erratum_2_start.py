@@ -3,7 +3,7 @@
 A neighbour that leaves meanwhile is missing from that view, although its records and its deletion are on
 their way to the new node. If the new node leaves at once, it terminates before they arrive. Smallest
 repair: a deletion says whom it is sent to; if the new node is among them, the start keeps the leaver, which
-tells the node itself. The shortest run that fails.
+tells the node itself. The shortest run that fails so.
 """
 
 from __future__ import annotations

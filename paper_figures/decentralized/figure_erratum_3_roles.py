@@ -1,7 +1,7 @@
 """Erratum, Algorithms 5 and 9: a node that is not active looks the sender up in sets that are still empty.
 
 So it acks newcomers and leavers, and forgets them. Smallest repair: the sender's operator tells whether it
-is a successor or a predecessor. The shortest run that fails.
+is a successor or a predecessor. The shortest run that fails so.
 """
 
 from __future__ import annotations

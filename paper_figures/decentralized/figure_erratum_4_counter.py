@@ -2,7 +2,7 @@
 
 Of two operations that overlap, the second sets the counter back, and the first never ends: its new nodes
 are never started. Smallest repair: acks name their operation, and each operation counts its own. The
-shortest run that fails.
+shortest run that fails so.
 """
 
 from __future__ import annotations

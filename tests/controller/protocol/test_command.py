@@ -34,6 +34,13 @@ def test_explore_shows_what_a_printed_reading_breaks(capsys, tmp_path):
     assert (tmp_path / "chart.svg").read_text().startswith("<svg")
 
 
+def test_of_several_each_has_a_chart_of_its_own(capsys, tmp_path):
+    run("protocol", "explore", "--printed", "all", "--svg", str(tmp_path / "chart.svg"))
+    charts = sorted(path.name for path in tmp_path.iterdir())
+    assert len(charts) == 4
+    assert "chart-delete-x-delete-as-printed-all_at_once.svg" in charts
+
+
 def test_what_was_explored_is_kept_and_not_explored_again(capsys, tmp_path, monkeypatch):
     keep = ("--keep", str(tmp_path / "kept.json"), "--json")
     run("protocol", "explore", "delete", *keep)
