@@ -15,6 +15,11 @@ from controller.protocol.schedule import played_at_random, replayed
 from controller.protocol.world import Scenario, beginning, enabled, perform, wrong_when_quiet
 
 QUICK = [name for name, scenario in SMALL.items() if len(scenario.instances) < 3]
+SLOW_WITHOUT_REDUCTIONS = [
+    "duplicate-twice-x-duplicate",
+    "duplicate-then-delete-x-delete",
+    "child-duplicates-x-child-deletes",
+]
 SLOW_FAILURES = ["duplicate-and-vanish-x-duplicate", "duplicate-and-vanish-x-delete"]
 QUICK_FAILURES = [name for name in FAILURES if name not in SLOW_FAILURES]
 
@@ -64,9 +69,7 @@ def test_without_reductions_the_explorer_counts_what_plain_enumeration_counts(na
     assert (result.states, result.quiet, problems) == (states, ends, set())
 
 
-@pytest.mark.parametrize(
-    "name", [n for n in QUICK if n not in ("duplicate-twice-x-duplicate", "child-duplicates-x-child-deletes")]
-)
+@pytest.mark.parametrize("name", [n for n in QUICK if n not in SLOW_WITHOUT_REDUCTIONS])
 def test_the_reductions_reach_the_same_ends_in_fewer_states(name):
     scenario = SMALL[name]
     full = explore(scenario, symmetry=False, partial_order=False)
