@@ -182,6 +182,7 @@ def _settings(master: str, home: Path) -> dict[str, str]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.memory": "2g",  # everything happens in this one JVM
+            "spark.python.daemon.module": "analysis.worker_daemon",
             # Planning a small job again after each of its stages takes longer than running them.
             "spark.sql.adaptive.enabled": "false",
         }
