@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from analysis.plotting import PAGE_WIDTH_IN, POLICY_COLOUR
+from controller.experiment import load as load_experiment
+from controller.testbeds.simulated.settings import simulation_of
 
 R_MAX_COLOUR = "#30363D"
 HIGHEST_MS = 1000.0  # what a change costs goes far beyond; the published figures cut it off, too
@@ -18,6 +20,14 @@ def run_of(tables: Path, policy: str) -> pd.DataFrame:
     """The run of a policy with the first seed, every sample with what ran then."""
     series = pd.read_parquet(tables / "series.parquet")
     return series[series["policy"] == policy].reset_index(drop=True)
+
+
+def between_pauses(run: pd.DataFrame) -> pd.Series:
+    """Replicas of the job. A paused operator has none, which is no other number of replicas."""
+    experiment = load_experiment(Path(__file__).parent / "experiment.yml")
+    pause_s = simulation_of(experiment.testbed).reconfiguration.range_s[1]
+    changed_s = run["time_s"].where(run["reconfigurations"].diff() > 0).ffill()
+    return run["job_supply"].mask(run["time_s"] - changed_s < pause_s).ffill()
 
 
 def draw_run(run: pd.DataFrame) -> Figure:
@@ -31,8 +41,7 @@ def draw_run(run: pd.DataFrame) -> Figure:
     response.set(ylabel="Response time (ms)", ylim=(0, HIGHEST_MS))
     changes = int(run["reconfigurations"].iloc[-1]) if len(run) else 0
     response.set_title(f"{changes} changes", fontsize=7)
-    ran = run["job_supply"].where(run["job_supply"] >= 8)  # a paused operator has none for a moment
-    replicas.step(hours, ran.ffill(), where="post", color=colour, linewidth=0.9)
+    replicas.step(hours, between_pauses(run), where="post", color=colour, linewidth=0.9)
     replicas.set(xlabel="Time (h)", ylabel="Replicas", ylim=(7, 22), xlim=(0, 12))
     replicas.xaxis.set_major_locator(MultipleLocator(2))
     replicas.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))

@@ -123,15 +123,15 @@ def test_requests_are_counted_to_the_last_turn(tmp_path):
 def test_a_panel_shows_replicas_and_response_times():
     run = pd.DataFrame(
         {
-            "time_s": [0.0, 30.0, 60.0, 70.0, 90.0],
-            "response_mean_ms": [100.0, 300.0, None, 90.0, 80.0],
-            "job_supply": [8, 8, 7, 9, 9],
-            "reconfigurations": [0, 0, 1, 1, 1],
+            "time_s": [0.0, 30.0, 60.0, 70.0, 81.0, 90.0],
+            "response_mean_ms": [100.0, 300.0, None, None, 90.0, 80.0],
+            "job_supply": [9, 9, 8, 8, 10, 10],  # one is paused for 21 s, and has two replicas then
+            "reconfigurations": [0, 0, 1, 1, 1, 1],
         }
     )
     response, replicas = panels.draw_run(run).axes
     assert response.get_title() == "1 changes"
-    assert replicas.lines[0].get_ydata().tolist() == [8, 8, 8, 9, 9]
+    assert replicas.lines[0].get_ydata().tolist() == [9, 9, 9, 9, 10, 10]
 
 
 # Where everything is known
