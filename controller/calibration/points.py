@@ -78,11 +78,10 @@ class Rows:
 
     def add(self, row: Point | Restart) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        whole = "".join(f"{line}\n" for line in self._lines())
-        with self._path.open("a") as file:
-            if whole and self._path.stat().st_size > len(whole.encode()):
-                file.truncate(len(whole.encode()))
-            file.write(row.model_dump_json() + "\n")
+        whole = self._whole()
+        with self._path.open("ab") as file:
+            file.truncate(len(whole))
+            file.write(row.model_dump_json().encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -98,19 +97,17 @@ class Rows:
         done = {(point.replicas, point.rtt_ms) for point in self.points}
         return [each for each in wanted if (each.replicas, each.rtt_ms) not in done]
 
-    def _lines(self) -> list[str]:
-        try:
-            text = self._path.read_text()
-        except FileNotFoundError:
-            return []
-        return text[: text.rfind("\n") + 1].splitlines()
+    def _whole(self) -> bytes:
+        """Up to the end of the last whole line."""
+        content = self._path.read_bytes() if self._path.exists() else b""
+        return content[: content.rfind(b"\n") + 1]
 
     def _read(self) -> Iterator[Point | Restart]:
-        for number, line in enumerate(self._lines(), start=1):
+        for number, line in enumerate(self._whole().split(b"\n")[:-1], start=1):
             try:
                 values = json.loads(line)
                 yield (Restart if values["kind"] == "restart" else Point).model_validate(values)
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 reason = one_line(error) if isinstance(error, ValidationError) else str(error)
                 raise FogscaleError(
                     f"{self._path}, line {number} is damaged ({reason}): remove that line"

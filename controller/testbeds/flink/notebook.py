@@ -68,7 +68,7 @@ class Notebook:
             return Notes(**values)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise FogscaleError(
                 f"{self._path} is damaged ({error!r}): remove it and run with --fresh"
             ) from None

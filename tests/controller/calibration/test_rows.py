@@ -35,9 +35,17 @@ def test_a_torn_line_is_measured_again_and_the_next_row_is_whole(tmp_path):
     assert [each.rate_per_s for each in Rows(path).points] == [150, 80]
 
 
-def test_a_damaged_line_is_named(tmp_path):
+def test_where_the_first_line_is_torn_nothing_of_it_is_left(tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"kind": "point"}\n')
+    path.write_text('{"kind": "point", "repl')
+    Rows(path).add(point(1, 5.0, 80))
+    assert [each.rate_per_s for each in Rows(path).points] == [80]
+
+
+@pytest.mark.parametrize("line", [b'{"kind": "point"}', b"\xff\xfe", b"[]", b"", b"[" * 100_000])
+def test_a_damaged_line_is_named(tmp_path, line):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(line + b"\n")
     with pytest.raises(FogscaleError, match=r"rows\.jsonl, line 1 is damaged"):
         _ = Rows(path).points
 

@@ -20,7 +20,7 @@ def test_every_change_is_there_for_the_next_controller(tmp_path):
     assert Notebook(tmp_path).notes == Notes("r", "digest", {0: 5}, {0: 7}, job_id="a", gaps=((10.0, 2.5),))
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"run": "r"}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"run": "r"}', '{"input": []}'])
 def test_a_damaged_one_is_said_in_a_line(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(FogscaleError, match="is damaged"):
