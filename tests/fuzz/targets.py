@@ -34,6 +34,7 @@ from controller.learned import document_of, teach
 from controller.model import Instance, Note, Observation, Plan
 from controller.policies import MemorylessPolicy
 from controller.run import execute, followed, prepare
+from controller.testbeds.flink.kubernetes import cluster_of
 from fog import manifest
 from fog.checks import preflight
 from fogscale.errors import FogscaleError, Interrupted, one_line
@@ -388,9 +389,31 @@ def _taught(name: str) -> Contained:
     return policy
 
 
+KUBECONFIG: Mapping[str, Any] = {
+    "apiVersion": "v1", "kind": "Config", "current-context": "fog",
+    "contexts": [{"name": "fog", "context": {"cluster": "fog", "user": "u", "namespace": "flink"}}],
+    "clusters": [{"name": "fog", "cluster": {"server": "http://10.77.0.1:6443"}}],
+    "users": [{"name": "u", "user": {"token": "secret"}}],
+}  # fmt: skip
+
+
+def attack_kubeconfig(target: Target, rng: random.Random) -> str:
+    """What is taken leads to a namespace."""
+    path = target.folder / "kubeconfig"
+    content = json.dumps(mutated(KUBECONFIG, rng)).encode("utf-8", "surrogatepass")
+    path.write_bytes(damaged(content, rng) if rng.random() < 0.3 else content)
+    cluster = cluster_of(path)
+    try:
+        assert re.fullmatch(r"[a-z0-9-]+", cluster.namespace)
+    finally:
+        cluster.close()
+    return "right"
+
+
 TARGETS: Mapping[str, tuple[Callable[[Target, random.Random], str], int]] = {
-    "experiment files": (attack_experiment, 36),  # of a hundred attempts
+    "experiment files": (attack_experiment, 33),  # of a hundred attempts
     "what was learned": (attack_learned, 4),
+    "kubeconfigs": (attack_kubeconfig, 3),
     "policies' answers": (attack_policy, 12),
     "plug-in files": (attack_plugin, 6),
     "journals": (attack_journal, 15),

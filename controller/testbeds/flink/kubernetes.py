@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from controller.testbeds.flink.http import Door, RefusedError, Service, UnreachableError, shaped
 from fog.services.tokens import claims, token_in
+from fogscale.documents import read_yaml
 from fogscale.errors import FogscaleError
+from fogscale.files import read_document
 
 LEASE_S = 30  # without a sign of life for so long, a lease is anybody's
 MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -33,7 +34,7 @@ class Cluster:
     """The API server, by the controller's own account."""
 
     def __init__(self, door: Door, namespace: str) -> None:
-        self._service, self._namespace = Service("Kubernetes", door), namespace
+        self._service, self.namespace = Service("Kubernetes", door), namespace
         self._apps = f"/apis/apps/v1/namespaces/{namespace}/deployments"
         self._leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
@@ -63,7 +64,7 @@ class Cluster:
 
     def renew_token(self, account: str, seconds: int) -> str:
         """Another token of the account's own, which is used from now on."""
-        path = f"/api/v1/namespaces/{self._namespace}/serviceaccounts/{account}/token"
+        path = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{account}/token"
         body = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
@@ -151,24 +152,35 @@ def _is_ready(node: dict[str, Any]) -> bool:
 def cluster_of(kubeconfig: Path) -> Cluster:
     """The cluster of a kubeconfig's current context, by a token or a client certificate."""
     try:
-        config = yaml.safe_load(kubeconfig.read_text())
+        config: Any = read_yaml(kubeconfig)
         context = _named(config["contexts"], config["current-context"])["context"]
         cluster = _named(config["clusters"], context["cluster"])["cluster"]
         user = _named(config["users"], context["user"])["user"]
         door = Door(
-            cluster["server"],
+            _word(cluster["server"]),
             ca=_text(kubeconfig, cluster, "certificate-authority"),
             certificate=_text(kubeconfig, user, "client-certificate"),
             key=_text(kubeconfig, user, "client-key"),
-            token=user.get("token"),
+            token=_word(user["token"]) if "token" in user else None,
         )
+        namespace = _word(context.get("namespace", "default"))
+        if not re.fullmatch(r"[a-z0-9-]+", namespace):  # it becomes part of paths
+            raise ValueError(f"{namespace!r:.50} is no name of a namespace")
     except FileNotFoundError:
         raise FogscaleError(
             f"there is no kubeconfig {kubeconfig}: build the testbed, or name another"
         ) from None
-    except (OSError, yaml.YAMLError, KeyError, TypeError, StopIteration, ValueError) as error:
+    except (
+        OSError,
+        FogscaleError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        StopIteration,
+        ValueError,
+    ) as error:
         raise FogscaleError(f"{kubeconfig} is no kubeconfig that can be used ({error!r}): check it") from None
-    return Cluster(door, context.get("namespace", "default"))
+    return Cluster(door, namespace)
 
 
 def keep_token(cluster: Cluster, kubeconfig: Path, now_s: float) -> bool:
@@ -200,9 +212,15 @@ def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return next(each for each in entries if each["name"] == name)
 
 
+def _word(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.50} is no text")
+    return value
+
+
 def _text(kubeconfig: Path, values: dict[str, Any], name: str) -> str | None:
     """What is in a file that a kubeconfig names, or what it holds itself."""
     if name in values:
-        return (kubeconfig.parent / str(values[name])).read_text()
+        return read_document(kubeconfig.parent / str(values[name]))
     data = values.get(f"{name}-data")
     return None if data is None else base64.b64decode(data).decode()

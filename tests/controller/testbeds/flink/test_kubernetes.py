@@ -104,7 +104,12 @@ def test_what_is_no_kubeconfig_is_said_in_a_line(tmp_path):
     with pytest.raises(FogscaleError, match="there is no kubeconfig"):
         cluster_of(file)
     data = base64.b64encode(b"x").decode()
-    for text in ("{", "[]", json.dumps({"clusters": [], "contexts": [], "current-context": data})):
+    for text in (
+        "{",
+        "[]",
+        '{"current-context": "c", "contexts": [{"name": "c", "context": "k"}]}',
+        json.dumps({"clusters": [], "contexts": [], "current-context": data}),
+    ):
         file.write_text(text)
         with pytest.raises(FogscaleError, match="no kubeconfig that can be used"):
             cluster_of(file)
