@@ -11,6 +11,9 @@ import time
 from dataclasses import dataclass
 
 
+LAST_S = 253_402_300_800.0  # when the year 9999 is over: no calendar goes on
+
+
 @dataclass(frozen=True)
 class Claims:
     namespace: str
@@ -38,10 +41,11 @@ def claims(token: str) -> Claims | None:
         told = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
         of = told["kubernetes.io"]
         account = of["serviceaccount"]
-        return Claims(
-            of["namespace"], account["name"], account["uid"], float(told["iat"]), float(told["exp"])
-        )
-    except (IndexError, KeyError, TypeError, ValueError):
+        issued_s, expires_s = float(told["iat"]), float(told["exp"])
+        if not 0 <= issued_s <= expires_s < LAST_S:
+            return None
+        return Claims(of["namespace"], account["name"], account["uid"], issued_s, expires_s)
+    except (IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         return None
 
 

@@ -21,6 +21,14 @@ def test_what_is_no_token_of_an_account_tells_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("issued_s", "lasts_s"),
+    [(10**400, 1), (0, 10**400), (-1e9, 1.0), (1000.0, -1.0), (0, 1e15), (float("nan"), 1)],
+)
+def test_times_that_no_calendar_knows_are_no_times(issued_s: float, lasts_s: float) -> None:
+    assert claims(token(issued_s, lasts_s)) is None
+
+
+@pytest.mark.parametrize(
     ("age_s", "due", "over"),
     [(0, False, False), (WEEK_S / 2 - 1, False, False), (WEEK_S / 2, True, False), (WEEK_S, True, True)],
 )
