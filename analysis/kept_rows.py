@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fogscale.errors import FogscaleError
+from fogscale.files import opened_lock
 
 _COMPUTE = ("numpy", "scipy")
 _SIMULATES = ("controller", "workloads", "fogscale/settings.py", "analysis/schema.py", "analysis/campaign.py")
@@ -61,7 +62,7 @@ class KeptRows:
         """While the block runs, no other campaign may use the folder."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / _LOCK).open("w")
+            lock = opened_lock(self.folder / _LOCK)
         except OSError as error:
             raise FogscaleError(
                 f"cannot write into {self.folder}: {error.strerror}; choose another folder with --out"

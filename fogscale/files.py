@@ -10,6 +10,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -72,11 +73,17 @@ def _opened_for_a_reader(path: Path) -> int:
             return descriptor
 
 
+def opened_lock(path: Path) -> FileIO:
+    """Made where it is missing; never what a link leads to, and no pipe is waited for."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    return FileIO(os.open(path, flags, 0o666), "r+")
+
+
 @contextmanager
 def alone(folder: Path, doing: str) -> Iterator[None]:
     """While the block runs, no other fogscale does the same in this folder."""
     try:
-        lock = (folder / f".{doing}.lock").open("a")
+        lock = opened_lock(folder / f".{doing}.lock")
     except OSError as error:
         raise FogscaleError(
             f"cannot write into {folder}: {error.strerror}; copy it to where you may"

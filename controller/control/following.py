@@ -32,6 +32,7 @@ from fog.folders import state_folder
 from fogscale.clock import SetClockWatch, clock
 from fogscale.console import err, out
 from fogscale.errors import FogscaleError
+from fogscale.files import opened_lock
 from fogscale.signals import while_ending
 
 # What a plan may ask for, not what has to be measured: whoever only watches needs none of it.
@@ -191,7 +192,7 @@ def alone(url: str, job: str) -> Iterator[None]:
     folder = state_folder("control")
     folder.mkdir(parents=True, exist_ok=True)
     name = blake2b(f"{url} {job}".encode(), digest_size=8).hexdigest()
-    with (folder / f"{name}.lock").open("w") as file:
+    with opened_lock(folder / f"{name}.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

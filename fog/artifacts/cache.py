@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fog.emulation.state import remove_tree
+from fogscale.files import opened_lock
 
 
 def make_once(folder: Path, make: Callable[[Path], None]) -> bool:
@@ -15,7 +16,7 @@ def make_once(folder: Path, make: Callable[[Path], None]) -> bool:
     if folder.is_dir():
         return False
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
+    with opened_lock(folder.with_name(f"{folder.name}.lock")) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # whoever makes the same meanwhile is waited for
         if folder.is_dir():
             return False

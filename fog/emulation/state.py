@@ -10,10 +10,12 @@ import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fogscale.errors import FogscaleError
+from fogscale.files import opened_lock
 
 NOT_RUNNING = "the emulated nodes are not running: bring them up with 'fogscale testbed up'"
 
@@ -60,9 +62,9 @@ class State:
             finally:
                 path.unlink(missing_ok=True)
 
-    def _lock(self, path: Path) -> IO[str]:
+    def _lock(self, path: Path) -> FileIO:
         while True:
-            file = path.open("w")
+            file = opened_lock(path)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -10,7 +10,6 @@ import json
 import time
 from dataclasses import dataclass
 
-
 LAST_S = 253_402_300_800.0  # when the year 9999 is over: no calendar goes on
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from fogscale import files
 from fogscale.errors import FogscaleError
-from fogscale.files import opened, write_whole
+from fogscale.files import alone, opened, write_whole
 from workloads.importing.command import check_files
 from workloads.traces.csv_profile import read_csv_profile
 
@@ -81,6 +81,21 @@ def test_data_are_read_from_files_only(tmp_path, kind):
 def test_a_folder_is_told_as_the_system_tells_it(tmp_path):
     with pytest.raises(IsADirectoryError):
         opened(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_lock_is_neither_waited_for_nor_followed(tmp_path, kind):
+    lock, mine = tmp_path / ".analysis.lock", tmp_path / "mine"
+    mine.write_text("kept")
+    if kind == "pipe":
+        os.mkfifo(lock)
+        with alone(tmp_path, "analysis"):
+            pass
+    else:
+        lock.symlink_to(mine)
+        with pytest.raises(FogscaleError, match="symbolic link"), alone(tmp_path, "analysis"):
+            pass
+    assert mine.read_text() == "kept"
 
 
 # Results and what a later command relies on. Not here: what fog/ writes on nodes and for its own processes.
