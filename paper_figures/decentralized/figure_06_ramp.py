@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from analysis.plotting import PAGE_WIDTH_IN
 from paper_figures.decentralized.panels import LOAD_COLOUR, NODES_COLOUR
@@ -41,5 +42,9 @@ def draw(ramps: pd.DataFrame) -> Figure:
         fitted = np.exp(y.mean() + found.mean() * (np.log(ends) - x.mean()))
         axis.plot(ends, fitted, color=NODES_COLOUR, label=f"exponent {found.mean():.2f}")
         axis.set(xscale="log", yscale="log", xlabel="Nodes", ylabel=name)
+        for side in (axis.xaxis, axis.yaxis):
+            side.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            side.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+            side.set_minor_formatter(NullFormatter())
         axis.legend(loc="upper left")
     return figure

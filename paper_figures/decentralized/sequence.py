@@ -27,7 +27,7 @@ def sequence_chart(rows: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(PAGE_WIDTH_IN, ROW_IN * (len(rows) + 2)))
     axis = figure.subplots()
     for place, agent in enumerate(agents):
-        axis.axvline(place, color="#9AA3AB", linewidth=0.6, zorder=0)
+        axis.vlines(place, 0.4, len(events) + 0.5, color="#9AA3AB", linewidth=0.6, zorder=0)
         axis.text(place, 0.2, agent, ha="center", va="bottom", fontsize=7)
     for row in events.itertuples():
         number = int(str(row.number))
