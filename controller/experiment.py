@@ -16,7 +16,7 @@ from controller.policies import not_there
 from controller.recording import run_folder, run_id
 from controller.testbeds import AnyTestbed, kind_of
 from controller.topology import InitialPlacement, TopologySettings
-from fogscale.documents import read_yaml
+from fogscale.documents import read_mapping
 from fogscale.errors import FogscaleError, unknown
 from fogscale.settings import (
     LARGEST,
@@ -194,12 +194,7 @@ class Run(Settings):
 
 
 def load(path: Path) -> Experiment:
-    try:
-        values = read_yaml(path)
-    except OSError as error:
-        raise FogscaleError(f"cannot read experiment {path}: {error.strerror}") from error
-    if not isinstance(values, Mapping):
-        raise FogscaleError(f"{path} holds no experiment: see paper_figures/gesscale/experiment.yml for one")
+    values = read_mapping(path, "experiment", "see paper_figures/gesscale/experiment.yml for one")
     experiment = validated(Experiment, in_todays_words(values), str(path))
     scenarios_of(experiment)  # a mistake in one shows now, not when it is run
     for name in experiment.policies:

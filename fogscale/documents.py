@@ -4,6 +4,7 @@ that unfolds without end are errors in words, where YAML itself takes them."""
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,17 @@ def read_yaml(path: Path) -> Any:
     except UnicodeDecodeError as error:
         raise FogscaleError(f"{path} is not a text in UTF-8: name another file, or save it as one") from error
     return yaml_of(text, str(path))
+
+
+def read_mapping(path: Path, what: str, advice: str) -> Mapping[str, Any]:
+    """The keys and values of a YAML file; `advice` says how to come by one where it is no such file."""
+    try:
+        values = read_yaml(path)
+    except OSError as error:
+        raise FogscaleError(f"cannot read {what} {path}: {error.strerror}") from error
+    if not isinstance(values, Mapping):
+        raise FogscaleError(f"{path} holds no {what}: {advice}")
+    return values
 
 
 def read_json(path: Path) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +14,7 @@ from controller.run import prepare
 from controller.testbeds import TestbedSettings
 from controller.testbeds.flink.settings import FlinkSettings
 from controller.testbeds.simulated.settings import Simulation
-from fogscale.documents import read_yaml
+from fogscale.documents import read_mapping
 from fogscale.errors import FogscaleError
 from fogscale.files import write_whole
 from fogscale.settings import Ratio, Settings, validated
@@ -53,12 +52,7 @@ class Profile(Settings):
 
 
 def load_profile(path: Path) -> Profile:
-    try:
-        values = read_yaml(path)
-    except OSError as error:
-        raise FogscaleError(f"cannot read profile {path}: {error.strerror}") from error
-    if not isinstance(values, Mapping):
-        raise FogscaleError(f"{path} holds no profile: fogscale calibrate --testbed writes one")
+    values = read_mapping(path, "profile", "fogscale calibrate --testbed writes one")
     return validated(Profile, values, str(path))
 
 
