@@ -335,8 +335,7 @@ def campaign(
     results: Results = Path("results"),
     as_json: Json = False,
 ) -> None:
-    """Run all of an experiment on a real testbed and keep a small record of each run; what is recorded is not
-    run again, and what was interrupted goes on."""
+    """Run and record all of an experiment on a real testbed; the same command goes on where it stopped."""
     from controller.campaign.running import carry_out, refuse_what_cannot_run
 
     testbed = "local" if testbed is None and file is None else testbed
@@ -386,7 +385,7 @@ def compare(
     fresh: Fresh = False,
     as_json: Json = False,
 ) -> None:
-    """Compare policies on one workload: means, confidence intervals, a t-test for every pair."""
+    """Compare policies, run by run with the same load: who keeps service, and who does so cheapest."""
     chosen = [name.strip() for name in policies.split(",") if name.strip()]
     if len(set(chosen)) < 2:
         raise FogscaleError("name at least two different policies, e.g. --policies gesscale,thr_nlaware")
