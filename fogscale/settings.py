@@ -138,10 +138,19 @@ def _suggestion(problem: ErrorDetails) -> str | None:
 
 def one_line(error: ValidationError) -> str:
     """The first problem of a validation, with the path to it."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
+    first, *others = error.errors()
+    if _is_type(first["loc"][-1:]):  # a value of one of several types, not of this: of which it is nearly?
+        above = first["loc"][:-1]
+        near = (each for each in others if each["loc"][: len(above)] == above)
+        first = next((each for each in near if not _is_type(each["loc"][-1:])), first)
+    where = ".".join(str(part) for part in first["loc"] if not _is_type((part,)))
     message = _suggestion(first) or first["msg"].removeprefix("Value error, ")
     return f"{where}: {message}" if where else message
+
+
+def _is_type(last: tuple[str | int, ...]) -> bool:
+    """Whether that is how pydantic writes a type, such as tuple[str, ...]: no part of a path in a file."""
+    return bool(last) and "[" in str(last[0]) and str(last[0]) != "[key]"
 
 
 _S = TypeVar("_S", bound=Settings)

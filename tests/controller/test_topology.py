@@ -240,3 +240,12 @@ def test_a_start_may_take_every_slot():
     """source and sink on fog nodes leave the two slots of services and three fog nodes."""
     start = start_placement(chain(), {"map": 5}, {"source": ("fog1",), "sink": ("fog2",)})
     assert sorted(start["map"]) == ["fog3", "fog4", "fog5", "services", "services"]
+
+
+@pytest.mark.parametrize(("upstream", "words"), [
+    pytest.param({"source": -0.5}, "upstream.source: Input should be greater than 0", id="a share below 0"),
+    pytest.param(["source", 3], "upstream.1: Input should be a valid string", id="a number for a name"),
+])  # fmt: skip
+def test_a_mistake_in_one_of_two_forms_is_named_where_it_stands(upstream, words):
+    operators = [{"name": "source"}, {"name": "map", "upstream": upstream}]
+    assert complaint(operators=operators) == f"topology: operators.1.{words}"
