@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,16 @@ def document_of(policy: Policy, name: str) -> str | None:
         ) from error
 
 
+def _finite(number: str) -> float:
+    if not isfinite(value := float(number)):
+        raise ValueError(f"{number} is no finite number")
+    return value
+
+
 def read(path: Path, name: str) -> dict[str, Any]:
     """What a policy of that name has learned, as it was written."""
     try:
-        document = json.loads(read_document(path))
+        document = json.loads(read_document(path), parse_float=_finite, parse_constant=_finite)
     except OSError as error:
         raise FogscaleError(
             f"cannot read {path}: {error.strerror}; name the {LEARNED} of a run that has ended"

@@ -92,8 +92,8 @@ def learned_as(kind: type[_Learned], learned: Mapping[str, Any], policy: str, ve
     """What another run has learned, checked: for a policy's `load`."""
     if learned.get("version") != version:
         raise FogscaleError(
-            f"what policy '{policy}' should start from has version {learned.get('version')}, not {version}: "
-            f"let it learn again"
+            f"what policy '{policy}' should start from has version {learned.get('version')!r}, not"
+            f" {version}: let it learn again"
         )
     try:
         return msgspec.convert({name: value for name, value in learned.items() if name != "version"}, kind)

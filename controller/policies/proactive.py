@@ -4,7 +4,7 @@ and TaskManagers; once its model is stable, it scales for the workload of the ne
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil, isnan
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -28,8 +28,8 @@ class Learnt:
     """What is learnt of one part of the job: plain numbers, so that an experiment file can hold it."""
 
     model: Polynomial
-    capacity_per_s: float
-    capacity_measurements: int = 1
+    capacity_per_s: Annotated[float, msgspec.Meta(gt=0)]
+    capacity_measurements: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,8 @@ def test_guards_let_it_through():
     ("text", "expected"),
     [
         pytest.param('{"policy": "pure", "lear', "is damaged", id="cut off"),
+        pytest.param('{"policy": "pure", "learned": {"a": NaN}}', "is damaged", id="no number"),
+        pytest.param('{"policy": "pure", "learned": {"a": 1e400}}', "is damaged", id="too large a number"),
         pytest.param("[]", "holds nothing that a policy has learned", id="something else"),
         pytest.param(
             json.dumps({"policy": "gw", "learned": {}}), "'gw' has learned, not 'pure'", id="another"

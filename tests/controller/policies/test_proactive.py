@@ -342,6 +342,11 @@ def test_starting_again_and_loading_starts_from_the_model_given():
         pytest.param(known() | {"version": 2}, "version 2, not 1", id="a later version"),
         pytest.param({"version": 1, "parts": {"job": {"model": 7}}}, "'proactive'.*damaged", id="damaged"),
         pytest.param({"version": 1}, "damaged", id="cut off"),
+        pytest.param(
+            {"version": 1, "parts": {"job": known()["parts"]["job"] | {"capacity_per_s": -5.0}}},
+            "damaged .*> 0",
+            id="a capacity below 0",
+        ),
     ],
 )
 def test_what_it_cannot_start_from_is_refused(learned, expected):
