@@ -35,7 +35,8 @@ class Profile(Settings):
 
     name: str
     # measured: by the command, with its rows below; cited: by hand before, as `parameters` say.
-    origin: Literal["measured", "cited"] = "measured"
+    # derived: from how the job works, as they say, too.
+    origin: Literal["measured", "cited", "derived"] = "measured"
     taken: str  # first to last row
     experiment: str  # the one whose testbed, job and nodes were measured
     job: str

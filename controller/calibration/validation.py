@@ -12,7 +12,7 @@ from controller.calibration.profile import Profile, simulation_for
 from controller.experiment import Run
 from controller.journal import SampleLog, read
 from controller.model import Sample
-from controller.recording import JOURNAL
+from controller.recording import JOURNAL, run_id
 from controller.run import followed, prepare, run_of
 from controller.testbeds.flink.settings import FlinkSettings
 from fogscale.errors import FogscaleError
@@ -32,7 +32,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        return f"{self.run.policy}, {self.run.workload_name}, seed {self.run.seed}"
+        return run_id(self.run.named_by)
 
     @property
     def figures(self) -> tuple[Figures, Figures]:

@@ -10,7 +10,7 @@ import pytest
 
 from controller import loop
 from controller.calibration.figures import BOUNDS, Figures, figures_of
-from controller.calibration.profile import profiles_in, simulation_for
+from controller.calibration.profile import Profile, profiles_in, simulation_for
 from controller.calibration.validation import pairs_of
 from controller.experiment import load, runs_of, varied
 from controller.journal import Journal
@@ -50,12 +50,16 @@ def test_bounds(name, real, simulated, holds):
     assert next(each for each in BOUNDS if each.name == name).holds(real, simulated) is holds
 
 
+def profile_of(job: str) -> Profile:
+    return next(each for each in profiles_in() if each.job == job)
+
+
 def recorded_as_real(folder: Path, seconds: str, ended: bool = True) -> Path:
     """A journal of the simulated run under the manifest of the real one: its own twin."""
     import yaml
 
     real = runs_of(varied(LOCAL, {"testbed.span_s": seconds}), ["static"], [3])[0]
-    twin = real.model_copy(update={"testbed": simulation_for(real.testbed, profiles_in()[0])})
+    twin = real.model_copy(update={"testbed": simulation_for(real.testbed, profile_of("taxi"))})
     place = folder / real.folder
     place.mkdir(parents=True)
     prepared = prepare(twin)
