@@ -19,10 +19,17 @@ comma := ,
 .PHONY: help setup experiment campaign faults compare figures sensitivity plausible calibrate validate artifacts testbed-up testbed-down test test-together test-alone test-testbed fuzz lint format bench lock clean
 
 help: ## Print this help
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { \
+	    line = sprintf("  make %-13s", $$1); \
+	    n = split($$2, words, " "); \
+	    for (i = 1; i <= n; i++) { \
+	      if (length(line " " words[i]) > 79) { print line; line = sprintf("%20s", "") } \
+	      line = line " " words[i] \
+	    } \
+	    print line }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  e.g.  make experiment POLICY=gesscale [WORKLOAD=worldcup98|my.csv] [SEED=1]"
-	@echo "        make compare POLICIES=gesscale,thr_nlaware [WORKLOAD=worldcup98] [SEEDS=20]"
+	@echo "        make compare POLICIES=gesscale,thr_nlaware [SEEDS=20]"
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
