@@ -67,7 +67,7 @@ def _collect_first(testbed: str, variables: dict[str, Any]) -> None:
         artifact_store.collect(shelf, wanted, _making)
 
 
-def bring_up(testbed: str, fog_nodes: int, cpus: float) -> None:
+def bring_up(testbed: str, fog_nodes: int, cpus: float, slots: int = 1) -> None:
     """For an experiment: builds the testbed if it is not up, and says so."""
     folder = state_folder(testbed)
     built = manifests.find(folder)
@@ -78,6 +78,8 @@ def bring_up(testbed: str, fog_nodes: int, cpus: float) -> None:
         highlight=False,
     )
     variables: dict[str, Any] = {"fog_nodes": fog_nodes, "fog_cpus": cpus} if testbed == "local" else {}
+    if slots > 1:
+        variables["fog_slots"] = slots
     _collect_first(testbed, variables)
     run("site.yml", testbed, variables, _tell)
 

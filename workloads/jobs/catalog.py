@@ -28,6 +28,9 @@ class Job(Settings):
     records: str  # the format that it reads
     bound_by: str
     one_to_one: bool  # whether every record of the input is one of the output
+    # Where it is not: operators of each of which all results together, with what was refused before, speak of
+    # every record once.
+    counted_by: list[str] = Field(default_factory=list)
     scaled: list[str]
     service: str | None = None  # of the testbed, which its argument `service` leads to
     operators: list[Operator]  # upstream first

@@ -138,11 +138,11 @@ class Reading:
     runs: dict[str, Log] = field(default_factory=dict)
     foreign: int = 0  # records without our header
     deleted: int = 0  # that the broker no longer has
-    only: str | None = None  # the one run whose numbers are kept, without their keys
+    only: str | None = None  # the one run whose numbers are kept, without the order of keys
     _key_ids: dict[bytes | None, int] = field(default_factory=dict, repr=False)
 
-    def take(self, partition: int, key: bytes | None, headers: Any) -> None:
-        mark = header.read(headers)
+    def take(self, message: Any) -> None:
+        mark = header.read(message.headers())
         if mark is None:
             self.foreign += 1
             return
@@ -151,8 +151,9 @@ class Reading:
         log = self.runs.get(mark[0])
         if log is None:
             log = self.runs[mark[0]] = Log()
-        key_id = 0 if self.only is not None else self._key_ids.setdefault(key, len(self._key_ids))
-        log.add(partition, key_id, mark[1])
+        key = None if self.only is not None else message.key()
+        key_id = self._key_ids.setdefault(key, len(self._key_ids))
+        log.add(message.partition(), key_id, mark[1])
 
 
 def read(
@@ -161,11 +162,11 @@ def read(
     progress: Callable[[float, float], None] = lambda _done, _total: None,
     config: Mapping[str, str] | None = None,
     *,
-    only: str | None = None,
     start: Mapping[int, int] | None = None,
+    reading: Reading | None = None,
 ) -> Reading:
-    """Everything that stands in a topic at this moment; or of one run `only`, from given offsets on, which
-    takes little memory: what others left there, and in which order keys came, is not kept."""
+    """Everything that stands in a topic at this moment, or from given offsets on. `reading`: what takes the
+    records; `Reading(only=run)` needs little memory."""
     kafka = kafka_library()
     settings = {
         "log_level": 0,
@@ -182,7 +183,8 @@ def read(
         raise FogscaleError(f"librdkafka does not take --config ({error.args[0].str()})") from error
     try:
         spans = _spans(consumer, bootstrap, topic)
-        reading = Reading(deleted=sum(low for low, _ in spans.values()), only=only)
+        reading = reading or Reading()
+        reading.deleted = sum(low for low, _ in spans.values())
         for part, offset in (start or {}).items():
             if part in spans:
                 spans[part] = (max(offset, spans[part][0]), spans[part][1])
@@ -245,7 +247,7 @@ def _read(
                 continue
             end = spans[part][1]
             if message.offset() < end:
-                reading.take(part, message.key(), message.headers())
+                reading.take(message)
                 done += 1
             if message.offset() >= end - 1:
                 left.discard(part)

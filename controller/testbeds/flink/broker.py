@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,15 +19,21 @@ AT_ONCE = 1_000
 AHEAD = {"queued.min.messages": 2_000, "queued.max.messages.kbytes": 2_048}
 FETCH_WITHIN_MS = 100
 _DUE = re.compile(rb'"dueMs":(\d+)')
+_TALLY = re.compile(rb'\{"by":"([^"]*)","run":"([^"]*)","records":(\d+),"sum":\d+,"mix":(\d+),')
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Left:
-    """A record that came out of the job."""
+    """A result that came out of the job: of one record, with its number, or of several."""
 
-    number: int
-    due_ms: int  # when it was due at the source, by the producer's clock
+    number: int | None
+    due_ms: int  # when it was due at the source, by the producer's clock; of several, the latest
     done_ms: int  # when the job wrote it
+    partition: int = 0
+    offset: int = 0
+    by: str = ""  # of several: the operator that made it, how many they are, and which (workloads/jobs/output.py)
+    records: int = 1
+    mix: int = 0
 
 
 class Offsets:
@@ -91,8 +97,26 @@ def set_group(access: Mapping[str, Any], group: str, topic: str, offsets: Mappin
         consumer.close()
 
 
+def places_of_group(
+    access: Mapping[str, Any], group: str, topic: str, partitions: Collection[int]
+) -> dict[int, int]:
+    """How far a group's readers have said that they came, by partition; left out where they have said
+    nothing yet."""
+    consumer = Consumer({**access, "group.id": group, "enable.auto.commit": False})
+    try:
+        wanted = [TopicPartition(topic, part) for part in partitions]
+        found = consumer.committed(wanted, timeout=ANSWER_WITHIN_S)
+        return {place.partition: place.offset for place in found if place.offset >= 0}
+    except KafkaException as error:
+        raise UnreachableError(
+            f"Kafka does not tell how far group '{group}' is ({error.args[0].str()}): see whether it runs"
+        ) from None
+    finally:
+        consumer.close()
+
+
 class Output:
-    """Reads a topic from given offsets on, at one isolation level; only one run's records count."""
+    """Reads a topic from given offsets on, at one isolation level; only one run's results count."""
 
     def __init__(
         self, access: Mapping[str, Any], topic: str, run: str, start: Mapping[int, int], committed: bool
@@ -119,12 +143,25 @@ class Output:
         for message in self._consumer.consume(AT_ONCE, timeout_s):
             if message.error() is not None:
                 continue
-            headers: Any = message.headers()  # a list, whatever its type says
-            mark = header.read(headers)
-            if mark is not None and mark[0] == self._run:
-                done_ms = message.timestamp()[1]
-                found.append(Left(mark[1], _due_ms(message.value(), done_ms), done_ms))
+            left = _left(message)
+            if left is not None and left[0] == self._run:
+                found.append(left[1])
         return found
+
+
+def _left(message: Any) -> tuple[str, Left] | None:
+    """A result and the run that it is of."""
+    value, done_ms = message.value(), message.timestamp()[1]
+    place = message.partition(), message.offset()
+    mark = header.read(message.headers())
+    if mark is not None:
+        return mark[0], Left(mark[1], _due_ms(value, done_ms), done_ms, *place)
+    tally = _TALLY.match(value or b"")
+    if tally is None:
+        return None
+    by, run, records, mix = tally.groups()
+    due_ms = _due_ms(value, done_ms)
+    return run.decode(), Left(None, due_ms, done_ms, *place, by.decode(), int(records), int(mix))
 
 
 def _due_ms(value: bytes | None, usual_ms: int) -> int:

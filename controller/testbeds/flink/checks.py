@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from controller.model import Plan, Topology
+from controller.testbeds.flink.layout import groups_of
+from controller.testbeds.flink.settings import Layout
 from fog.manifest import Manifest
 from fogscale.errors import FogscaleError, unknown
 from workloads.jobs.catalog import Job
@@ -15,11 +17,6 @@ RTT_OFF_RATIO, RTT_OFF_MS = 0.03, 1.0
 
 def check_operators(topology: Topology, job: Job, name: str) -> None:
     """The experiment's operators are those of the job, in the same order of flow."""
-    if not job.one_to_one:
-        raise FogscaleError(
-            f"testbed.job: of '{name}' a result is of many records, which nobody can count one by one:"
-            " choose a job with one result per record (taxi, lookup, images)"
-        )
     known = [operator.name for operator in job.operators]
     for operator in topology.operators:
         if operator.name not in known:
@@ -38,6 +35,17 @@ def check_operators(topology: Topology, job: Job, name: str) -> None:
         if operator.scalable and operator.name not in job.scaled:
             raise FogscaleError(
                 f"topology.operators.{operator.name}: job '{name}' does not scale it: set n_max: 1"
+            )
+
+
+def check_groups(topology: Topology, job: Job, layout: Layout) -> None:
+    """Of operators that share slots one is scaled, and the others go along."""
+    for members in groups_of(job, layout):
+        scaled = [each.name for each in topology.operators if each.name in members and each.scalable]
+        if len(scaled) > 1:
+            raise FogscaleError(
+                f"topology.operators: {', '.join(scaled)} share slots, so that there are as many of each: let"
+                " one be scaled, and set n_max: 1 for the others"
             )
 
 
@@ -70,7 +78,7 @@ def check_nodes(topology: Topology, manifest: Manifest) -> None:
 def objection(
     plan: Plan,
     topology: Topology,
-    scaled: Sequence[str],
+    placed: Sequence[str],
     pinned: dict[str, tuple[str, ...]],
     fog_nodes: Collection[str],
     partitions: int,
@@ -82,7 +90,7 @@ def objection(
     for name, nodes in pinned.items():
         if tuple(plan.placement.get(name, nodes)) != nodes:
             return f"'{name}' stays on {', '.join(nodes)}"
-    for name in scaled:
+    for name in placed:
         nodes, operator = plan.placement.get(name, ()), topology.operator(name)
         most = min(operator.n_max or partitions, partitions)
         if not operator.n_min <= len(nodes) <= most:
@@ -90,7 +98,7 @@ def objection(
         strangers = [node for node in nodes if node not in fog_nodes]
         if strangers:
             return f"'{name}' cannot run on {strangers[0]}: it is no fog node that is ready"
-    taken = Counter(node for name in scaled for node in plan.placement[name])
+    taken = Counter(node for name in placed for node in plan.placement[name])
     for node, replicas in taken.items():
         if replicas > topology.node(node).slots:
             return f"{node} has {topology.node(node).slots} slots, not {replicas}"

@@ -118,15 +118,25 @@ class RunningJob:
 
     def stop(self) -> str:
         """With a savepoint; the job is gone then."""
-        job = self._known_id()
-        trigger = self.flink.stop_with_savepoint(job)
+        location = self._stopped(self._known_id(), drain=False)
+        self.savepoint, self.id = location, None
+        self.noted(self)
+        return location
+
+    def drain(self) -> None:
+        """Ends the job once it has read all there is: windows that are open end. Nothing can go on from the
+        savepoint of a job that has ended so."""
+        self._stopped(self._known_id(), drain=True)
+        self.savepoint = self.id = None
+        self.noted(self)
+
+    def _stopped(self, job: str, drain: bool) -> str:
+        trigger = self.flink.stop_with_savepoint(job, drain)
         until(lambda: self.flink.savepoint(job, trigger).done, self.patience_s, "the savepoint")
         made = self.flink.savepoint(job, trigger)
         if made.location is None:
             raise SavepointError(f"the savepoint failed ({made.failure}); the job runs on as it was")
         until(lambda: self._has_ended(job), self.patience_s, "stopping the job")
-        self.savepoint, self.id = made.location, None
-        self.noted(self)
         return made.location
 
     def resume_from(self, job: str | None, savepoint: str | None) -> None:

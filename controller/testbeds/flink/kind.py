@@ -32,16 +32,19 @@ class RealFlink:
         cpus = {node.cores for node in nodes}
         if len(cpus) > 1:
             raise FogscaleError("topology.nodes: emulated fog nodes have all the same cores: make them equal")
-        bring_up(settings.name, len(nodes), cpus.pop() if cpus else 1.0)
+        slots = max((node.slots for node in nodes), default=1)
+        bring_up(settings.name, len(nodes), cpus.pop() if cpus else 1.0, slots)
 
     def prepare(self, wanted: Assignment, settings: FlinkSettings) -> Setup:
-        from controller.testbeds.flink.checks import check_operators
+        from controller.testbeds.flink.checks import check_groups, check_operators
         from controller.testbeds.flink.layout import check_layout
         from controller.testbeds.flink.testbed import FlinkTestbed
         from workloads.jobs.catalog import find
 
-        check_operators(wanted.topology, find(settings.job), settings.job)
-        check_layout(find(settings.job), settings)
+        job = find(settings.job)
+        check_operators(wanted.topology, job, settings.job)
+        check_layout(job, settings)
+        check_groups(wanted.topology, job, settings.layout)
         left_s = wanted.duration_s - settings.start_at_s / wanted.replay.speed
         if left_s <= 0:
             raise FogscaleError("testbed.start_at_s lies behind the end of the workload: make it smaller")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -41,19 +42,26 @@ class Ledger:
     def leave(self, records: Sequence[Left], zero_ms: float) -> None:
         """Times are by the job's own stamps, in seconds since zero."""
         for record in records:
-            if _mark(self._seen, record.number) == 1:
-                self.processed += 1
+            if self._is_new(record):
                 self._responses_ms.append(max(0.0, record.done_ms - record.due_ms))
                 _note(self._processed_at_s, (record.done_ms - zero_ms) / 1000)
 
     def commit(self, records: Sequence[Left], now_s: float) -> None:
+        self._keep(records)
+        if records:
+            _note(self._committed_at_s, now_s)
+
+    def _is_new(self, record: Left) -> bool:
+        is_new = record.number is not None and _mark(self._seen, record.number) == 1
+        self.processed += is_new
+        return is_new
+
+    def _keep(self, records: Sequence[Left]) -> None:
         for record in records:
-            if _mark(self._kept, record.number) == 1:
+            if record.number is not None and _mark(self._kept, record.number) == 1:
                 self.committed += 1
             else:
                 self.doubled += 1
-        if records:
-            _note(self._committed_at_s, now_s)
 
     def responses(self) -> Responses:
         """Of the records since the last call; None where there were none."""
@@ -75,6 +83,53 @@ class Ledger:
 
     def committed_silence_s(self, since_s: float, until_s: float) -> float:
         return _longest_gap(self._committed_at_s, since_s, until_s)
+
+
+@dataclass
+class WindowLedger(Ledger):
+    """Of results of several records, of which only sums are known: a record has left when each of the
+    operators that count it has told of it. What a failure undid is told again, mostly alike; where it is not,
+    it counts until the reader of committed records is beyond it, and twice is found by the audit's sums."""
+
+    counted_by: Sequence[str] = ()
+    _committed: Counter[str] = field(default_factory=Counter, repr=False)  # records, by operator
+    _left: Counter[str] = field(default_factory=Counter, repr=False)  # these, and those pending
+    _pending: dict[tuple[Any, ...], Left] = field(default_factory=dict, repr=False)  # not known as committed
+    _read_to: dict[int, int] = field(default_factory=dict, repr=False)  # by the reader of committed records
+
+    def _is_new(self, record: Left) -> bool:
+        if record.offset < self._read_to.get(record.partition, 0):
+            return True  # that reader was here first
+        is_new = _which(record) not in self._pending
+        self._pending[_which(record)] = record
+        if is_new:
+            self._left[record.by] += record.records
+            self.processed = max(self.processed, self._told_by_all(self._left))
+        return is_new
+
+    def _keep(self, records: Sequence[Left]) -> None:
+        for record in records:
+            self._committed[record.by] += record.records
+            self._read_to[record.partition] = record.offset + 1
+            self._pending.pop(_which(record), None)
+        self._pending = {
+            which: each
+            for which, each in self._pending.items()
+            if each.offset >= self._read_to.get(each.partition, 0)
+        }
+        self._left = self._committed.copy()
+        for each in self._pending.values():
+            self._left[each.by] += each.records
+        self.committed = self._told_by_all(self._committed)
+        self.processed = max(self.processed, self.committed)
+
+    def _told_by_all(self, records: Counter[str]) -> int:
+        """What was refused on its own stands under no operator, and nobody counts it any more."""
+        return records[""] + min(records[name] for name in self.counted_by)
+
+
+def _which(record: Left) -> tuple[Any, ...]:
+    return record.by, record.number, record.records, record.mix
 
 
 def _mark(flags: bytearray, number: int) -> int:

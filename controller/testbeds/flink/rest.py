@@ -162,10 +162,11 @@ class Flink:
 
     # State
 
-    def stop_with_savepoint(self, job: str) -> str:
+    def stop_with_savepoint(self, job: str, drain: bool = False) -> str:
         """Asks for it; the answer is what to ask `savepoint` with. We name the request, so that it may be
-        sent again: Flink stops a job once for every name."""
-        body = {"drain": False, "triggerId": uuid4().hex}
+        sent again: Flink stops a job once for every name. `drain`: as if no record came ever after, so that
+        windows that are open end."""
+        body = {"drain": drain, "triggerId": uuid4().hex}
         return str(self._service.send("POST", f"/jobs/{job}/stop", body, again=True)["request-id"])
 
     def savepoint(self, job: str, trigger: str) -> Savepoint:

@@ -15,7 +15,7 @@ from controller.loop import Progress
 from controller.model import Capabilities, Note, Observation, OperatorMetrics, Plan, Sample
 from controller.testbeds import Assignment
 from controller.testbeds.flink.audit import Audit, audited
-from controller.testbeds.flink.broker import Offsets, Output, set_group
+from controller.testbeds.flink.broker import Offsets, Output, places_of_group, set_group
 from controller.testbeds.flink.checks import check_nodes, objection
 from controller.testbeds.flink.connection import connected
 from controller.testbeds.flink.fleet import Fleet
@@ -23,8 +23,8 @@ from controller.testbeds.flink.footprint import Footprint
 from controller.testbeds.flink.http import MissingError, UnreachableError
 from controller.testbeds.flink.incidents import Incidents
 from controller.testbeds.flink.job import RunningJob
-from controller.testbeds.flink.layout import as_asked, companions_of
-from controller.testbeds.flink.ledger import Ledger
+from controller.testbeds.flink.layout import as_asked, companions_of, dealt_out, leaders_of
+from controller.testbeds.flink.ledger import Ledger, WindowLedger
 from controller.testbeds.flink.metrics import Measured, Monitor, Running
 from controller.testbeds.flink.node_cpu import NodeCpu
 from controller.testbeds.flink.notebook import Notebook, Notes
@@ -49,6 +49,7 @@ from workloads.jobs import catalog
 NAP_S = 0.2
 LAST_SAMPLE_WITHIN_S = 15.0  # it asks the broker and Flink
 CATCH_UP_WITHIN_S = 60.0
+ASKED_EVERY_S = 2.0
 FLOWS_WITHIN_S = 60.0  # a producer that sent nothing for so long has a load that begins with nothing
 
 
@@ -61,12 +62,17 @@ class FlinkTestbed:
     def __init__(self, wanted: Assignment, settings: FlinkSettings) -> None:
         self._wanted, self._settings, self._topology = wanted, settings, wanted.topology
         self._job = catalog.find(settings.job)
-        self._scaled = self._job.scaled
+        scalable = [each.name for each in self._topology.operators if each.scalable]
+        self._placed = leaders_of(self._job, settings.layout, scalable)  # by plans
+        self._shown = scalable or self._placed
+        self._along = companions_of(self._job, settings.layout, self._placed)
         self._stack = ExitStack()
         self._zero_s = self._begun_s = time.time()  # of the run; of this part of it
         self._has_begun = False
         self._running = dict.fromkeys(wanted.start, 0)
         self._sent_at_s: float | None = None  # when the load had ended
+        self._read_asked_s = 0.0  # when it was last asked whether all of it was read
+        self._is_ending = False  # the job, by our own will
         self._audit: Audit | None = None
         self._footprint = Footprint()
         self._incidents = Incidents(self._now_s)
@@ -125,9 +131,10 @@ class FlinkTestbed:
     def observe(self) -> Observation:
         self._begin()
         found, seen = self._found(), Measured()
-        placement = as_asked(self._changes.requested, found, companions_of(self._job, self._settings.layout))
         if not self._changes.is_busy and self._rescaler.job.id is not None:
+            self._changes.requested |= dealt_out(self._changes.requested, found, self._placed)
             seen = self._measured(found)
+        placement = as_asked(self._changes.requested, found, self._along)
         return Observation(
             time_s=self._now_s(),
             topology=self._topology,
@@ -146,7 +153,8 @@ class FlinkTestbed:
 
     def apply(self, plan: Plan) -> None:
         self._look_for_ready_nodes()
-        problem = "a reconfiguration is in progress" if self._changes.is_busy else self._objection(plan)
+        is_over = self._is_ending or self._changes.is_busy
+        problem = "a reconfiguration is in progress" if is_over else self._objection(plan)
         if problem:
             self._changes.refuse(plan, problem)
         else:
@@ -167,7 +175,7 @@ class FlinkTestbed:
 
     def _status(self) -> str:
         """How things stand, short enough for a line of a terminal."""
-        return status_line(self._watch.latest, self._scaled, self._changes.last)
+        return status_line(self._watch.latest, self._shown, self._changes.last)
 
     def samples(self) -> Iterator[Sample]:
         self._begin()
@@ -229,10 +237,11 @@ class FlinkTestbed:
             noted=self._note_job,
             newest_state=access.bucket.newest_state,
         )
-        self._rescaler = Rescaler(job, fleet, self._settings.style, self._scaled)
-        self._ledger = Ledger()
+        self._rescaler = Rescaler(job, fleet, self._settings.style, self._placed)
+        counted_by = self._job.counted_by
+        self._ledger = WindowLedger(counted_by=counted_by) if counted_by else Ledger()
         self._most = {
-            name: self._topology.operator(name).n_max or self._input.partitions for name in self._scaled
+            name: self._topology.operator(name).n_max or self._input.partitions for name in self._placed
         }
         self._changes = Reconfigurations(
             self._rescaler, self._ledger, self._now_s, self._has_work, self._wanted.start,
@@ -390,7 +399,7 @@ class FlinkTestbed:
         seen = job.look(self._connection.glance)
         self._incidents.back("Flink")
         self._running = job.running(seen)
-        if is_busy or wanted is None or wanted != job.id:
+        if is_busy or self._is_ending or wanted is None or wanted != job.id:
             return  # it is about to change
         self._is_lost = seen is None or seen.state in ENDED
         if seen is None or not seen.all_run:
@@ -444,8 +453,8 @@ class FlinkTestbed:
             self._ready = self._connection.ready_nodes()
 
     def _objection(self, plan: Plan) -> str | None:
-        pinned = {name: nodes for name, nodes in self._changes.requested.items() if name not in self._scaled}
-        return objection(plan, self._topology, self._scaled, pinned, self._usable, self._input.partitions)
+        pinned = {name: nodes for name, nodes in self._changes.requested.items() if name not in self._placed}
+        return objection(plan, self._topology, self._placed, pinned, self._usable, self._input.partitions)
 
     @property
     def _usable(self) -> frozenset[str]:
@@ -463,11 +472,35 @@ class FlinkTestbed:
         numbers = sent(self._producer.report(), INPUT) or range(0)
         is_drained = self._ledger.committed >= len(numbers)
         if not is_drained and time.monotonic() - self._sent_at_s < self._settings.drain_limit_s:
+            self._end_windows()
             return
         self._watch.sample_now(LAST_SAMPLE_WITHIN_S)
         access, notes = self._connection.access.kafka.access(PRODUCER), self._notebook.notes
         start = {} if notes is None else notes.output
-        self._audit = audited(access, OUTPUT, self._run, start, numbers, is_drained)
+        counted_by = self._job.counted_by
+        self._audit = audited(access, OUTPUT, self._run, start, numbers, is_drained, counted_by)
+
+    def _end_windows(self) -> None:
+        """A job that counts by windows tells of the last ones only when it is ended, once all was read."""
+        job, now_s = self._rescaler.job, time.monotonic()
+        if not self._job.counted_by or job.id is None or now_s - self._read_asked_s < ASKED_EVERY_S:
+            return
+        self._read_asked_s = now_s
+        try:
+            if not self._has_read_all():
+                return
+            self._is_ending = True
+            job.drain()
+        except FogscaleError as error:  # it is tried again
+            self._is_ending = False
+            self._incidents.tell("not ended", "job", reason=str(error))
+
+    def _has_read_all(self) -> bool:
+        """By what the job's readers said in Kafka with their last checkpoint."""
+        ends = self._input.ends()
+        access, group = self._connection.access.kafka.access(FLINK), group_of(self._run)
+        places = places_of_group(access, group, INPUT, ends)
+        return all(places.get(part, 0) >= end for part, end in ends.items())
 
     def _end(self) -> None:
         self._producer.stop()

@@ -11,7 +11,7 @@ from controller import experiment as experiments
 from controller import policies
 from controller.model import Plan
 from controller.run import prepare
-from controller.testbeds.flink.checks import check_nodes, check_operators, objection
+from controller.testbeds.flink.checks import check_groups, check_nodes, check_operators, objection
 from fog.manifest import Manifest, ManifestNode
 from fogscale.errors import FogscaleError
 from workloads.jobs.catalog import find
@@ -26,14 +26,17 @@ def topology():
     return experiments.load(FOLDER / "local.yml").topology.build()
 
 
-@pytest.mark.parametrize("name", ["local", "pi"])
-def test_the_experiments_that_come_along_can_be_run(name):
+@pytest.mark.parametrize(
+    ("name", "duration_s"),
+    [("local", 12 * 3600 / 40), ("pi", 48 * 360), ("clickfraud", 8 * 3600 / 48), ("toproutes", 6.5 * 90)],
+)
+def test_the_experiments_that_come_along_can_be_run(name, duration_s):
     experiment = experiments.load(FOLDER / f"{name}.yml")
     for scenario in experiments.scenarios_of(experiment).values():
         for run in experiments.runs_of(scenario, seeds=[1]):
             prepared = prepare(run)
             prepared.ready()  # every policy in it finds what it needs
-            assert prepared.duration_s == {"local": 12 * 3600 / 40, "pi": 48 * 360}[name]
+            assert prepared.duration_s == duration_s
 
 
 def test_every_policy_drives_a_real_flink_or_is_refused_with_what_it_misses():
@@ -88,8 +91,6 @@ def test_nodes_have_no_more_slots_than_the_testbed_was_built_with(topology):
 
 def test_operators_are_those_of_the_job(topology):
     check_operators(topology, find("taxi"), "taxi")
-    with pytest.raises(FogscaleError, match="nobody can count one by one"):
-        check_operators(topology, find("clickfraud"), "clickfraud")
     renamed = replace(
         topology, operators=(*topology.operators[:2], replace(topology.operators[2], name="snk"))
     )
@@ -97,6 +98,14 @@ def test_operators_are_those_of_the_job(topology):
         check_operators(renamed, find("taxi"), "taxi")
     with pytest.raises(FogscaleError, match="also has sink"):
         check_operators(replace(topology, operators=topology.operators[:2]), find("taxi"), "taxi")
+
+
+def test_of_operators_that_share_slots_one_is_scaled():
+    clicks = experiments.load(FOLDER / "clickfraud.yml").topology.build()
+    check_groups(clicks, find("clickfraud"), "split")
+    both = tuple(replace(each, n_max=5) if each.name == "clickRate" else each for each in clicks.operators)
+    with pytest.raises(FogscaleError, match="parse, clickRate share slots, .* n_max: 1"):
+        check_groups(replace(clicks, operators=both), find("clickfraud"), "split")
 
 
 @pytest.mark.parametrize(

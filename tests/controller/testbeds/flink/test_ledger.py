@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.testbeds.flink.broker import Left, _due_ms
-from controller.testbeds.flink.ledger import Ledger
+from controller.testbeds.flink.ledger import Ledger, WindowLedger
 
 
 def left(*numbers, due_ms=0, done_ms=100):
@@ -61,3 +61,49 @@ def test_a_job_says_when_its_record_was_due():
     assert _due_ms(b'{"by":"map","run":"r","number":7,"dueMs":123,"readMs":130,"doneMs":140}', 9) == 123
     assert _due_ms(b"something else", 9) == 9
     assert _due_ms(None, 9) == 9
+
+
+def window(by, records, offset, mix=None, partition=0):
+    """A result of several records; `mix` says which."""
+    return Left(None, 0, 100, partition, offset, by, records, records if mix is None else mix)
+
+
+@pytest.fixture
+def windows():
+    return WindowLedger(counted_by=("a", "b"))
+
+
+def test_a_record_has_left_when_every_operator_that_counts_it_has_told_of_it(windows):
+    windows.leave([window("a", 5, 0), window("b", 3, 1)], zero_ms=0)
+    assert windows.processed == 3
+    windows.leave([window("b", 2, 2), Left(7, 0, 100, 0, 3)], zero_ms=0)  # refused on its own: nobody counts it
+    assert windows.processed == 6
+    windows.commit([window("a", 5, 0), window("b", 3, 1), window("b", 2, 2), Left(7, 0, 100, 0, 3)], now_s=1)
+    assert (windows.processed, windows.committed) == (6, 6)
+
+
+def test_what_a_failure_undid_and_told_again_counts_once(windows):
+    undone, again = [window("a", 5, 0), window("b", 5, 1)], [window("a", 5, 4), window("b", 5, 5)]
+    windows.leave(undone, zero_ms=0)
+    windows.leave(again, zero_ms=0)
+    assert windows.processed == 5
+    windows.commit(again, now_s=1)
+    assert (windows.processed, windows.committed) == (5, 5)
+
+
+def test_windows_that_are_cut_otherwise_after_a_failure_count_until_the_others_are_committed(windows):
+    windows.leave([window("a", 5, 0, mix=12345), window("b", 5, 1, mix=12345)], zero_ms=0)
+    parts = [window(by, records, 4 + place, mix=records) for place, by in enumerate("ab") for records in (2, 3)]
+    windows.leave(parts, zero_ms=0)
+    assert windows.processed == 10  # nobody can know yet
+    windows.commit(parts, now_s=1)
+    assert windows.committed == 5
+    windows.leave([window("a", 7, 8), window("b", 7, 9)], zero_ms=0)
+    assert windows.processed == 12
+
+
+def test_the_reader_of_committed_results_may_be_first(windows):
+    windows.commit([window("a", 5, 0), window("b", 5, 1)], now_s=1)
+    windows.leave([window("a", 5, 0), window("b", 5, 1)], zero_ms=0)
+    assert (windows.processed, windows.committed) == (5, 5)
+    assert windows.responses().mean_ms == 100

@@ -9,7 +9,7 @@ import pytest
 from controller.testbeds.flink import fleet as fleets
 from controller.testbeds.flink.fleet import Fleet
 from controller.testbeds.flink.http import Door
-from controller.testbeds.flink.job import Program, RunningJob
+from controller.testbeds.flink.job import Program, RunningJob, SavepointError
 from controller.testbeds.flink.kubernetes import Cluster
 from controller.testbeds.flink.rescale import Rescaler
 from controller.testbeds.flink.rest import Flink
@@ -101,10 +101,10 @@ class Fog:
             "plan": {"nodes": []},
         }  # fmt: skip
 
-    def _stop(self, _):
+    def _stop(self, body):
         if not self.savepoint_fails:
             self.job = "FINISHED"
-        self.log.append("stop")
+        self.log.append("drain" if body["drain"] else "stop")
         return {"request-id": "t"}
 
     def _savepoint(self, _):
@@ -203,6 +203,26 @@ def test_a_node_that_never_comes_up_brings_the_old_set_back(fog, tmp_path, style
             "RUNNING",
             ("fog1",),
         )
+
+
+def test_nothing_goes_on_from_a_job_that_was_drained(fog, tmp_path):
+    noted = []
+    with serving(fog) as server:
+        made = rescaler(server, "in_place", tmp_path)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        made.job.noted = lambda job: noted.append((job.id, job.savepoint))
+        made.job.drain()
+    assert (fog.log[-1], fog.job, noted) == ("drain", "FINISHED", [(None, None)])
+
+
+def test_a_job_that_cannot_be_drained_runs_on(fog, tmp_path):
+    with serving(fog) as server:
+        made = rescaler(server, "in_place", tmp_path)
+        made.begin({"map": ("fog1",)}, {"map": 3})
+        fog.savepoint_fails = True
+        with pytest.raises(SavepointError, match="bucket full"):
+            made.job.drain()
+        assert made.runs_as({"map": ("fog1",)})
 
 
 def test_every_start_and_stop_is_noted_for_a_controller_that_comes_after(fog, tmp_path):
