@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,10 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.support.kafka import Broker
+
+_names = itertools.count()
 
 # No test is about time: on a busy machine anything may take long.
 usual = settings.get_profile(settings.get_current_profile_name())
@@ -50,3 +55,31 @@ def require() -> Callable[[str, bool, str], None]:
             complain(f"{what}: {reason}")
 
     return require_or_skip
+
+
+@pytest.fixture(scope="session")
+def broker(
+    require: Callable[[str, bool, str], None], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Broker]:
+    """One real broker for all tests of the session; started by the first that asks."""
+    from tests.support.kafka import Broker, KafkaMissingError
+
+    broker = Broker(tmp_path_factory.mktemp("kafka"))
+    try:
+        broker.__enter__()
+    except KafkaMissingError as error:
+        broker.kill()
+        require("kafka", False, str(error))
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture
+def new_topic(broker: Broker) -> Callable[..., str]:
+    """Creates an empty topic with a name of its own."""
+    return lambda partitions=4, **config: broker.create_topic(f"topic-{next(_names)}", partitions, **config)
+
+
+@pytest.fixture
+def topic(new_topic: Callable[..., str]) -> str:
+    return new_topic()

@@ -15,6 +15,7 @@ from controller.testbeds.flink.metrics import (
     JobMonitor,
     Measured,
     Running,
+    Window,
     _Instance,
     share,
 )
@@ -54,7 +55,11 @@ class ReporterMonitor(JobMonitor):
         return self._nodes.get(told, (told, 0.0))[0]
 
     def _entering(
-        self, job: Sequence[Series], instances: Mapping[str, Sequence[_Instance]], since_s: float
+        self,
+        job: Sequence[Series],
+        topic: Sequence[Series],
+        instances: Mapping[str, Sequence[_Instance]],
+        window: Window,
     ) -> tuple[float | None, float | None]:
         pending = named(job, queries.PENDING)
         if not pending or any(not abs(each.last) <= MOST_RECORDS for each in pending):
@@ -64,11 +69,13 @@ class ReporterMonitor(JobMonitor):
         known = [rate for rate in read if rate is not None]
         if len(known) < len(read):
             return None, sum(each.last for each in pending)
-        grown = sum(slope_per_s(each, since_s) for each in pending)
+        grown = sum(slope_per_s(each, window.from_s) for each in pending)
         return max(0.0, sum(known) + grown), sum(max(0.0, each.last) for each in pending)
 
-    def _node_metrics(self, range_s: float) -> dict[str, NodeMetrics]:
-        series = self._prometheus.samples(queries.jvm_samples(range_s))
+    def _node_series(self, range_s: float) -> tuple[Series, ...]:
+        return self._prometheus.samples(queries.jvm_samples(range_s))
+
+    def _node_metrics(self, series: Sequence[Series], window: Window) -> dict[str, NodeMetrics]:
         cpu: dict[str, float | None] = {}
         memory: dict[str, float | None] = {}
         limits = {each.labels.get("tm_id"): each.last for each in named(series, queries.JVM_HEAP_LIMIT)}
@@ -76,7 +83,7 @@ class ReporterMonitor(JobMonitor):
             name, cores = self._nodes.get(each.labels.get("tm_id", ""), ("", 0.0))
             limit = limits.get(each.labels.get("tm_id"), 0)
             if each.name == queries.JVM_CPU_NS and name:
-                cpu[name] = share(self._rate(each), 1e9 * cores)
+                cpu[name] = share(each.rate_per_s(window.from_s, window.to_s), 1e9 * cores)
             elif each.name == queries.JVM_HEAP and name:
                 memory[name] = share(each.last, limit if limit <= MOST_BYTES else None)
         return {name: NodeMetrics(cpu.get(name), memory.get(name)) for name in sorted({*cpu, *memory})}

@@ -10,7 +10,6 @@ from statistics import median
 
 from controller.contract import Step
 from controller.model import Sample
-from controller.testbeds.flink.metrics import SCRAPE_S
 
 WITHIN = 0.03  # of the true value
 LEAST_PER_S = 1.0  # less is idle: a share of next to nothing says nothing
@@ -26,7 +25,7 @@ class Compared:
     situation: str
     seen: float | None  # None: the policy was told that it is not known
     true: float
-    slack: float  # what the truth itself cannot tell: records that came between two readings
+    slack: float  # what the truth itself cannot tell: what happened when between two samples
 
     @property
     def error(self) -> float | None:
@@ -63,8 +62,29 @@ class Truth:
         share = (time_s - a.time_s) / (b.time_s - a.time_s) if b.time_s > a.time_s else 1.0
         return count(a) + min(1.0, max(0.0, share)) * (count(b) - count(a))
 
+    def doubt(self, count: Callable[[Sample], float], time_s: float) -> float:
+        """By how much the count may be off there: between two samples it may have gone on for a while as it
+        did before the first, or gone already as it did after the second."""
+        here = bisect_left(self._times_s, time_s)
+        if not 0 < here < len(self._samples):
+            return 0.0
+        a, b, between = self._samples[here - 1], self._samples[here], self.at(count, time_s)
+        before = self._per_s(count, here - 2) * (time_s - a.time_s)
+        after = self._per_s(count, here) * (b.time_s - time_s)
+        guesses = min(count(b), count(a) + before), max(count(a), count(b) - after)
+        return max(abs(guess - between) for guess in guesses)
+
+    def _per_s(self, count: Callable[[Sample], float], first: int) -> float:
+        """From one sample to the next; where there is none, of the span beside it."""
+        first = min(max(0, first), len(self._samples) - 2)
+        a, b = self._samples[first], self._samples[first + 1]
+        return (count(b) - count(a)) / (b.time_s - a.time_s) if b.time_s > a.time_s else 0.0
+
     def per_s(self, count: Callable[[Sample], float], since_s: float, until_s: float) -> float:
         return (self.at(count, until_s) - self.at(count, since_s)) / (until_s - since_s)
+
+    def doubt_per_s(self, count: Callable[[Sample], float], since_s: float, until_s: float) -> float:
+        return (self.doubt(count, since_s) + self.doubt(count, until_s)) / (until_s - since_s)
 
 
 def _offered(sample: Sample) -> float:
@@ -101,11 +121,14 @@ def compared(
         since_s = max(at_s - window_s, min(runs_since_s, at_s - window_s / 2))
         processed = truth.per_s(_processed, since_s, at_s)
         lag = truth.at(_offered, at_s) - truth.at(_processed, at_s)
-        # A scrape is a moment between two samples: what came in that time may be on either side.
-        between = SCRAPE_S * offered
-        yield Compared("offered_rate_per_s", situation, metrics.offered_rate_per_s, offered, 0.0)
-        yield Compared("throughput_per_s", situation, metrics.throughput_per_s, processed, 0.0)
-        yield Compared("lag_records", situation, now.lag_records, lag, max(FEW_RECORDS, between))
+        doubts = (
+            truth.doubt_per_s(_offered, at_s - window_s, at_s),
+            truth.doubt_per_s(_processed, since_s, at_s),
+            FEW_RECORDS + truth.doubt(_offered, at_s) + truth.doubt(_processed, at_s),
+        )
+        yield Compared("offered_rate_per_s", situation, metrics.offered_rate_per_s, offered, doubts[0])
+        yield Compared("throughput_per_s", situation, metrics.throughput_per_s, processed, doubts[1])
+        yield Compared("lag_records", situation, now.lag_records, lag, doubts[2])
 
 
 def _situation(truth: Truth, at_s: float, window_s: float, since_rescale_s: float) -> str:
@@ -114,7 +137,7 @@ def _situation(truth: Truth, at_s: float, window_s: float, since_rescale_s: floa
     lag = truth.at(_offered, at_s) - truth.at(_processed, at_s)
     if since_rescale_s < SETTLES_S:
         return "right after a rescale"
-    if offered < LEAST_PER_S:
+    if offered < LEAST_PER_S and processed < LEAST_PER_S:
         return "idle"
     if lag > max(FEW_RECORDS, 5 * offered):
         return "catch-up" if processed > offered else "saturated"

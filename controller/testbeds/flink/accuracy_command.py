@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,13 +18,16 @@ if TYPE_CHECKING:
 
 
 def accuracy(
-    folder: Annotated[Path, typer.Argument(help="A real run's folder, or any folder above several.")],
+    folder: Annotated[
+        Path, typer.Argument(help="A real run's folder or its record, or any folder above several.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Hold what policies saw in real runs against the broker's offsets, the output's stamps and cgroups."""
     from controller.testbeds.flink.accuracy import accuracy as judged
 
-    found = [each for run in _runs(folder) for each in _compared(run)]
+    with TemporaryDirectory() as place:
+        found = [each for run in _runs(folder, Path(place)) for each in _compared(run)]
     if not found:
         raise FogscaleError(f"{folder} holds no real run with metrics: name one of a testbed of kind flink")
     rows = judged(found)
@@ -33,10 +37,12 @@ def accuracy(
         out.print(_table(rows))
 
 
-def _runs(folder: Path) -> list[Path]:
+def _runs(folder: Path, place: Path) -> list[Path]:
+    """Records are unpacked at that place."""
+    from controller.campaign.records import unpacked
     from controller.recording import JOURNAL
 
-    found = sorted(path.parent for path in folder.rglob(JOURNAL))
+    found = [*sorted(path.parent for path in folder.rglob(JOURNAL)), *unpacked(folder, place)]
     if not found:
         raise FogscaleError(f"{folder} holds no run: name a folder seed=…, or one above it")
     return found

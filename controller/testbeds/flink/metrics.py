@@ -1,10 +1,11 @@
-"""The monitor: what Prometheus knows of a job, in the words of an observation. A figure is None until it is
-true: after a rescale, until every running instance was scraped twice; and all are as old as the oldest."""
+"""The monitor: what Prometheus knows of a job, in the words of an observation. All figures are of one moment
+and of one window before it, between scrapes where need be, since services are scraped one after the other. A
+figure is None until it is true: after a rescale, until a whole window lies behind it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 
@@ -13,6 +14,7 @@ from controller.testbeds.flink import queries
 from controller.testbeds.flink.prometheus import Prometheus, Series, named
 
 SCRAPE_S = 5.0
+RANGE_SCRAPES = 4  # that are asked for beyond a window: figures may be some scrapes old
 MISSED_SCRAPES = 2.5  # a series that was not scraped for so long is gone
 MOST_OF_A_WHOLE = 1.5  # a share beyond it is no measurement
 # Nor is what no machine does: records per second of an instance, cores and bytes of a node, an offset in a
@@ -44,6 +46,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Window:
+    """Of which all figures are, by Prometheus' clock."""
+
+    from_s: float
+    to_s: float
+    runs: bool  # the job did, as it does now, throughout
+    flows: bool  # and so did its load
+
+
+@dataclass(frozen=True)
 class _Instance:
     """One subtask over the window."""
 
@@ -53,9 +65,8 @@ class _Instance:
     rate_out_per_s: float | None
     back_pressure_ratio: float | None
     idle_ratio: float | None
-    records_in: float
-    records_out: float
-    last_s: float
+    records_in: float | None  # up to the window's end
+    records_out: float | None
 
     @property
     def busy_ratio(self) -> float | None:
@@ -77,45 +88,72 @@ class JobMonitor:
         self._operators = operators
         self._window_s, self._scrape_s = window_s, scrape_s
 
+    def _topic(self, range_s: float) -> tuple[Series, ...]:
+        """What is known of what enters the job, and changes with time as its own figures do."""
+        return ()
+
     def _entering(
-        self, job: Sequence[Series], instances: Mapping[str, Sequence[_Instance]], since_s: float
+        self,
+        job: Sequence[Series],
+        topic: Sequence[Series],
+        instances: Mapping[str, Sequence[_Instance]],
+        window: Window,
     ) -> tuple[float | None, float | None]:
-        """What is offered to the job per second since a time, and what waits: records, or None."""
+        """What is offered to the job per second, and what waits: records, or None."""
         raise NotImplementedError
 
-    def _node_metrics(self, range_s: float) -> dict[str, NodeMetrics]:
+    def _node_series(self, range_s: float) -> tuple[Series, ...]:
+        raise NotImplementedError
+
+    def _node_metrics(self, series: Sequence[Series], window: Window) -> dict[str, NodeMetrics]:
         raise NotImplementedError
 
     def measure(self, running: Running) -> Measured:
-        range_s = self._window_s + 2 * self._scrape_s
+        range_s = self._window_s + RANGE_SCRAPES * self._scrape_s
         job = self._prometheus.samples(queries.job_samples(running.job_id, range_s))
-        nodes = self._node_metrics(range_s)
-        if not job:
-            return Measured(nodes=nodes, operators={each.name: OperatorMetrics() for each in self._operators})
-        since_s = max(running.since_s, running.load_since_s)
-        newest_s = max(each.last_s for each in job)
-        job = tuple(each for each in job if each.last_s > newest_s - MISSED_SCRAPES * self._scrape_s)
-        instances = {name: self._instances(job, vertex, since_s) for name, vertex in running.vertices.items()}
-        complete = all(
-            len(instances[name]) == len(running.placement.get(name, ())) > 0 for name in running.vertices
-        )
-        if not complete:
-            return Measured(nodes=nodes, operators={each.name: OperatorMetrics() for each in self._operators})
-        from_s = max(newest_s - self._window_s - 0.5, running.load_since_s)  # the window of all other rates
-        offered_per_s, lag_records = self._entering(job, instances, from_s)
-        operators = self._operator_metrics(instances, nodes, offered_per_s)
+        nodes = self._node_series(range_s)
+        topic = self._topic(range_s) if job else ()
+        job, nodes, topic = self._alive(job, nodes, topic)
+        subtasks = {name: self._subtasks(job, vertex) for name, vertex in running.vertices.items()}
+        window = self._window(running, [*_counters(subtasks), *nodes, *topic])
+        node_metrics = self._node_metrics(nodes, window)
+        if not all(
+            len(subtasks[name]) == len(running.placement.get(name, ())) > 0 for name in running.vertices
+        ):
+            return Measured(
+                nodes=node_metrics, operators={each.name: OperatorMetrics() for each in self._operators}
+            )
+        instances = {
+            name: [self._instance(index, series, window) for index, series in found]
+            for name, found in subtasks.items()
+        }
+        offered_per_s, lag_records = self._entering(job, topic, instances, window)
+        operators = self._operator_metrics(instances, node_metrics, offered_per_s)
         if self.chained:
             operators = {name: _in_a_chain(each) for name, each in operators.items()}
         return Measured(
-            time_s=min(each.last_s for found in instances.values() for each in found),
+            time_s=window.to_s,
             operators=operators,
-            nodes=nodes,
+            nodes=node_metrics,
             lag_records=lag_records,
             response_time_ms=None if self.chained else self._response_ms(job, running, range_s),
         )
 
-    def _instances(self, job: Sequence[Series], vertex: str, since_s: float) -> list[_Instance]:
-        """By subtask, of its newest attempt."""
+    def _alive(self, *groups: Sequence[Series]) -> tuple[tuple[Series, ...], ...]:
+        """Without series that are scraped no more."""
+        newest_s = max((each.last_s for some in groups for each in some), default=0.0)
+        oldest_s = newest_s - MISSED_SCRAPES * self._scrape_s
+        return tuple(tuple(each for each in some if each.last_s > oldest_s) for some in groups)
+
+    def _window(self, running: Running, series: Sequence[Series]) -> Window:
+        """Up to the moment of which everything is known."""
+        to_s = min((each.last_s for each in series), default=0.0)
+        from_s = to_s - self._window_s
+        flows = from_s >= running.load_since_s
+        return Window(from_s, to_s, flows and from_s >= running.since_s, flows)
+
+    def _subtasks(self, job: Sequence[Series], vertex: str) -> list[tuple[int, dict[str, Series]]]:
+        """By index, of the newest attempt."""
         found: dict[tuple[str, str], dict[str, Series]] = defaultdict(dict)
         for each in job:
             if each.labels.get(self.task_label) == vertex and each.labels.get("subtask_index", "").isdigit():
@@ -128,14 +166,12 @@ class JobMonitor:
             known = newest.get(index)
             if known is None or _begun_s(known) < _begun_s(series):
                 newest[index] = series
-        return [self._instance(int(index), series, since_s) for index, series in sorted(newest.items())]
+        return [(int(index), series) for index, series in sorted(newest.items())]
 
-    def _instance(self, index: int, series: Mapping[str, Series], since_s: float) -> _Instance:
-        last_s = series[queries.RECORDS_IN].last_s
-        from_s, least_s = max(since_s, last_s - self._window_s - 0.5), self._window_s / 2
-
+    def _instance(self, index: int, series: Mapping[str, Series], window: Window) -> _Instance:
         def rate(name: str) -> float | None:
-            return series[name].rate_per_s(from_s, least_s) if name in series else None
+            is_known = name in series and window.runs
+            return series[name].rate_per_s(window.from_s, window.to_s) if is_known else None
 
         def records(name: str) -> float | None:
             return _below(rate(name), MOST_PER_S)
@@ -143,17 +179,18 @@ class JobMonitor:
         def ratio(name: str) -> float | None:
             return share(rate(name), 1000)  # milliseconds per second
 
-        first = series[queries.RECORDS_IN]
+        def total(name: str) -> float | None:
+            return series[name].at(window.to_s) if name in series else 0.0
+
         return _Instance(
             index,
-            self._node_of(first.labels),
+            self._node_of(series[queries.RECORDS_IN].labels),
             records(queries.RECORDS_IN),
             records(queries.RECORDS_OUT),
             ratio(queries.BACK_PRESSURED_MS),
             ratio(queries.IDLE_MS),
-            first.last,
-            series[queries.RECORDS_OUT].last if queries.RECORDS_OUT in series else 0.0,
-            last_s,
+            total(queries.RECORDS_IN),
+            total(queries.RECORDS_OUT),
         )
 
     def _node_of(self, labels: Mapping[str, str]) -> str:
@@ -178,9 +215,6 @@ class JobMonitor:
                 arrival_rate_per_s=_sum(coming) if operator.upstream else offered_per_s,
             )
         return metrics
-
-    def _rate(self, series: Series) -> float | None:
-        return series.rate_per_s(series.last_s - self._window_s - 0.5, self._window_s / 2)
 
     def _response_ms(self, job: Sequence[Series], running: Running, range_s: float) -> float | None:
         """The age of records when the source passes them on, and how long marks take from there."""
@@ -208,24 +242,34 @@ class Monitor(JobMonitor):
         super().__init__(prometheus, operators, window_s, SCRAPE_S)
         self.chained = chained
         self._base = {str(partition): offset for partition, offset in (base or {}).items()}
-        self._topic = topic
+        self._name = topic
+
+    def _topic(self, range_s: float) -> tuple[Series, ...]:
+        return self._prometheus.samples(queries.topic_samples(self._name, range_s))
 
     def _entering(
-        self, job: Sequence[Series], instances: Mapping[str, Sequence[_Instance]], since_s: float
+        self,
+        job: Sequence[Series],
+        topic: Sequence[Series],
+        instances: Mapping[str, Sequence[_Instance]],
+        window: Window,
     ) -> tuple[float | None, float | None]:
-        range_s = self._window_s + 2 * self._scrape_s
-        topic = self._prometheus.samples(queries.topic_samples(self._topic, range_s))
-        offered_per_s = _total_rate(topic, since_s, self._window_s / 2)
-        lag = _lag(topic, self._base, named(job, queries.OFFSET), instances, self._operators)
-        return offered_per_s, lag
+        rates = [_below(each.rate_per_s(window.from_s, window.to_s), MOST_PER_S) for each in topic]
+        offsets = named(job, queries.OFFSET)
+        lag = _lag(topic, self._base, offsets, instances, self._operators, window.to_s)
+        return _sum(rates) if window.flows else None, lag
 
-    def _node_metrics(self, range_s: float) -> dict[str, NodeMetrics]:
+    def _node_series(self, range_s: float) -> tuple[Series, ...]:
         series = self._prometheus.samples(queries.node_samples(range_s))
-        series = tuple(each for each in series if each.labels.get("node"))
+        if not named(series, queries.CGROUP_CPU_S):
+            series += self._prometheus.samples(queries.kernel_cpu_samples(range_s))
+        return tuple(each for each in series if each.labels.get("node"))
+
+    def _node_metrics(self, series: Sequence[Series], window: Window) -> dict[str, NodeMetrics]:
         cpus = {each.labels["node"]: each.last for each in named(series, queries.CGROUP_CPUS)}
         limits = {each.labels["node"]: each.last for each in named(series, queries.CGROUP_MEMORY_LIMIT)}
         cpu = {
-            node: share(self._rate(each), _below(cpus.get(node), MOST_CORES))
+            node: share(each.rate_per_s(window.from_s, window.to_s), _below(cpus.get(node), MOST_CORES))
             for each in named(series, queries.CGROUP_CPU_S)
             if (node := each.labels["node"])
         }
@@ -235,16 +279,17 @@ class Monitor(JobMonitor):
             if (node := each.labels["node"])
         }
         if not cpu:
-            cpu, memory = self._kernel_metrics(series, range_s)
+            cpu, memory = self._kernel_metrics(series, window)
         return {node: NodeMetrics(cpu.get(node), memory.get(node)) for node in sorted({*cpu, *memory})}
 
     def _kernel_metrics(
-        self, series: Sequence[Series], range_s: float
+        self, series: Sequence[Series], window: Window
     ) -> tuple[dict[str, float | None], dict[str, float | None]]:
         """Of nodes whose kernel is their own."""
         idle: dict[str, list[float | None]] = defaultdict(list)
-        for each in self._prometheus.samples(queries.kernel_cpu_samples(range_s)):
-            idle[each.labels.get("node", "")].append(_below(self._rate(each), MOST_OF_A_WHOLE))
+        for each in named(series, queries.KERNEL_CPU_S):
+            spare = each.rate_per_s(window.from_s, window.to_s)
+            idle[each.labels["node"]].append(_below(spare, MOST_OF_A_WHOLE))
         whole = {each.labels["node"]: each.last for each in named(series, queries.KERNEL_MEMORY)}
         free = {each.labels["node"]: each.last for each in named(series, queries.KERNEL_MEMORY_FREE)}
         cpu = {
@@ -264,6 +309,11 @@ def _in_a_chain(seen: OperatorMetrics) -> OperatorMetrics:
     return OperatorMetrics(
         offered_rate_per_s=seen.offered_rate_per_s, cpu_ratio=seen.cpu_ratio, memory_ratio=seen.memory_ratio
     )
+
+
+def _counters(subtasks: Mapping[str, Sequence[tuple[int, Mapping[str, Series]]]]) -> Iterator[Series]:
+    """One of each subtask; a TaskManager's figures are all scraped at once."""
+    return (series[queries.RECORDS_IN] for found in subtasks.values() for _, series in found)
 
 
 def _begun_s(series: Mapping[str, Series]) -> float:
@@ -318,15 +368,14 @@ def _lag(
     offsets: Sequence[Series],
     instances: Mapping[str, Sequence[_Instance]],
     operators: Sequence[Operator],
+    time_s: float,
 ) -> float | None:
     """What Kafka has beyond what the sources passed on, and what is on its way to the last operators. None
     until every partition that holds records has an offset."""
-    ends = {each.labels.get("partition", ""): each.last for each in topic}
-    at = {each.labels.get("partition", ""): each.last for each in offsets}
-    if not ends or any(_below(abs(value), MOST_RECORDS) is None for value in (*ends.values(), *at.values())):
-        return None
+    ends = _places(topic, time_s)
+    at = _places([known for each in offsets if (known := _once_known(each)) is not None], time_s)
     used = {part: end for part, end in ends.items() if end > base.get(part, 0)}
-    if any(at.get(part, -1) < 0 for part in used):
+    if not ends or len(ends) < len(topic) or not used.keys() <= at.keys():
         return None
     waiting = sum(max(0.0, end - at[part] - 1) for part, end in used.items())
     names = {name for operator in operators for name in operator.upstream}
@@ -334,13 +383,23 @@ def _lag(
     last = [each for each in operators if each.name not in names]
     if any(each.selectivity != 1 for each in operators):
         return waiting  # records on their way cannot be counted in those of the topic
-    passed = sum(each.records_out for source in sources for each in instances[source.name])
-    arrived = sum(each.records_in for end in last for each in instances[end.name])
-    return waiting + max(0.0, passed - arrived)
+    passed = _sum([each.records_out for source in sources for each in instances[source.name]])
+    arrived = _sum([each.records_in for end in last for each in instances[end.name]])
+    return None if passed is None or arrived is None else waiting + max(0.0, passed - arrived)
 
 
-def _total_rate(series: Sequence[Series], since_s: float, least_s: float) -> float | None:
-    return _sum([_below(each.rate_per_s(since_s, least_s), MOST_PER_S) for each in series])
+def _places(series: Sequence[Series], time_s: float) -> dict[str, float]:
+    """Partition → offset, where there is one at that moment."""
+    found = [(each.labels.get("partition", ""), each.at(time_s)) for each in series]
+    return {part: place for part, place in found if place is not None and abs(place) <= MOST_RECORDS}
+
+
+def _once_known(series: Series) -> Series | None:
+    """Without the time before its first record, when a source's offset is below 0."""
+    first = next((place for place, value in enumerate(series.values) if value >= 0), None)
+    if first is None:
+        return None
+    return replace(series, times_s=series.times_s[first:], values=series.values[first:])
 
 
 def _below(value: float | None, most: float) -> float | None:

@@ -33,8 +33,8 @@ class NodeCpu:
 def compared_nodes(
     steps: Sequence[Step], told: Mapping[str, Any], cores: Mapping[str, float], window_s: float
 ) -> Iterator[Compared]:
-    """Each node's CPU in each observation. Its scrape was a moment within one interval after the metrics' own
-    time, at the latest: what the share was at either end, and between, is all that the truth can tell."""
+    """Each node's CPU in each observation. Cgroups are read once per sample, and Prometheus' figure lies on a
+    line between two scrapes: what the share was half an interval before and after is all that can be told."""
     used = _curves(told)
     seen_s: float | None = None
     for step in steps:
@@ -46,7 +46,7 @@ def compared_nodes(
             if name not in used:
                 continue
             times_s, seconds = used[name]
-            ends_s = np.linspace(seen_s, seen_s + SCRAPE_S, 5)
+            ends_s = np.linspace(seen_s - SCRAPE_S / 2, seen_s + SCRAPE_S / 2, 5)
             if times_s[0] > ends_s[0] - window_s or times_s[-1] < ends_s[-1]:
                 continue
             spent_s = np.interp(ends_s, times_s, seconds) - np.interp(ends_s - window_s, times_s, seconds)

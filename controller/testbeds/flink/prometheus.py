@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from typing import Any
@@ -28,24 +29,27 @@ class Series:
     def last_s(self) -> float:
         return self.times_s[-1]
 
-    def until(self, time_s: float) -> Series:
-        """What was scraped by then; at least the first sample."""
-        kept = max(1, sum(each <= time_s for each in self.times_s))
-        return replace(self, times_s=self.times_s[:kept], values=self.values[:kept])
+    def at(self, time_s: float) -> float | None:
+        """At any moment between two scrapes: figures of services that were scraped one after the other are
+        compared as they were at one moment. None before the first scrape and after the last one."""
+        if not self.times_s[0] <= time_s <= self.times_s[-1]:
+            return None
+        after = bisect_left(self.times_s, time_s)
+        if self.times_s[after] == time_s:
+            return self.values[after]
+        (early_s, late_s), (early, late) = self.times_s[after - 1 : after + 1], self.values[after - 1 : after + 1]
+        return early + (late - early) * (time_s - early_s) / (late_s - early_s)
 
-    def rate_per_s(self, since_s: float, least_s: float) -> float | None:
-        """What a counter gained per second from its first sample after a time on to its last. None until two
-        of them are far enough apart, and where it went down: then it is another counter, or none."""
-        kept = [
-            (time_s, value)
-            for time_s, value in zip(self.times_s, self.values, strict=True)
-            if time_s >= since_s
-        ]
-        if len(kept) < 2 or not least_s <= kept[-1][0] - kept[0][0] <= LONGEST_S or kept[0][1] < 0:
+    def rate_per_s(self, since_s: float, until_s: float) -> float | None:
+        """What a counter gained per second between two moments. None where it was not scraped before the
+        first and after the last, and where it went down: then it is another counter, or none."""
+        first, last = self.at(since_s), self.at(until_s)
+        if first is None or last is None or first < 0 or not 0 < until_s - since_s <= LONGEST_S:
             return None
-        if any(later[0] <= earlier[0] or later[1] < earlier[1] for earlier, later in pairwise(kept)):
+        within = slice(max(0, bisect_right(self.times_s, since_s) - 1), bisect_left(self.times_s, until_s) + 1)
+        if any(later < earlier for earlier, later in pairwise(self.values[within])):
             return None
-        return (kept[-1][1] - kept[0][1]) / (kept[-1][0] - kept[0][0])
+        return (last - first) / (until_s - since_s)
 
 
 class Prometheus:

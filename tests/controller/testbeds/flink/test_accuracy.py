@@ -57,13 +57,33 @@ def test_situations_are_told_apart_by_truth_not_by_what_was_seen():
     assert {situation for _, situation in by_figure(after, samples(100, 100))} == {"right after a rescale"}
 
 
-def test_a_lag_may_be_off_by_what_comes_between_two_scrapes():
-    (lag,) = [each for key, each in by_figure([step(30.0, 100.0, 50.0, 1100.0)], samples(100, 50)).items()
-              if key[0] == "lag_records"]  # fmt: skip
-    assert lag.within == 1.0  # 1500 less 5 s of 100 records
-    (lag,) = [each for key, each in by_figure([step(30.0, 100.0, 50.0, 900.0)], samples(100, 50)).items()
-              if key[0] == "lag_records"]  # fmt: skip
-    assert lag.within == 0.0
+def test_what_works_off_a_backlog_is_not_idle():
+    (found,) = {situation for _, situation in by_figure([step(30.0, 0.0, 0.0, 0.0)], samples(0, 50))}
+    assert found != "idle"
+
+
+def test_what_happened_when_between_two_samples_is_not_known():
+    """Until 30 s nothing is processed, from then on 100 a second: at 27 s that may have begun already."""
+    truth = [
+        Sample(float(at), 100 * at, max(0, 100 * (at - 25)), 0, {"map": 1}, 0) for at in range(0, 61, 5)
+    ]  # fmt: skip
+    found = {}
+    for at_s in (25.0, 27.0, 30.0):
+        found[at_s] = next(
+            each for each in compared([step(at_s, 0, 0, 0)], truth, "map", WINDOW_S)
+            if each.figure == "throughput_per_s"
+        )  # fmt: skip
+    assert [each.slack for each in found.values()] == pytest.approx([0, 20, 0])  # of 200 records in 10 s
+    assert [each.true for each in found.values()] == pytest.approx([0, 20, 50])
+
+
+def test_a_lag_is_held_against_the_moment_of_which_it_is():
+    late = [each for each in compared([step(27.0, 100, 50, 1350)], samples(100, 50), "map", WINDOW_S)]
+    (lag,) = (each for each in late if each.figure == "lag_records")
+    assert (lag.true, lag.error) == (pytest.approx(1350), 0.0)
+    off = [each for each in compared([step(27.0, 100, 50, 1300)], samples(100, 50), "map", WINDOW_S)]
+    (lag,) = (each for each in off if each.figure == "lag_records")
+    assert lag.error == pytest.approx((50 - 20) / 1350)
 
 
 def test_what_is_shown_twice_counts_once():

@@ -66,12 +66,17 @@ def measured(
     nodes=NODES,
     chain=None,
     load_since_s=0.0,
+    topic_shift_s=0.0,
 ):
     def answer(request):
         if "latency" in request.path:
             result = [gauge(queries.LATENCY_MS, {}, 25)]
         elif "end_offset" in request.path:
-            result = [counter(queries.END_OFFSET, {"partition": "0"}, 200, start=topic_end - 200 * 20)]
+            end = counter(queries.END_OFFSET, {"partition": "0"}, 200, start=topic_end - 200 * 20)
+            end["values"] = [
+                [t + topic_shift_s, str(float(value) + 200 * topic_shift_s)] for t, value in end["values"]
+            ]
+            result = [end]
         elif "fog_node" in request.path:
             result = nodes
         else:
@@ -88,10 +93,10 @@ def measured(
 
 def test_what_was_seen_before_the_load_flowed_is_none_of_its_figures():
     """A producer that was just started has sent nothing yet: an idle job is no calm one."""
-    found = measured(pipeline(), load_since_s=NOW_S - 5)  # less than half of the window
+    found = measured(pipeline(), load_since_s=NOW_S - 14)  # less than the window
     assert found.operators["map"].throughput_per_s is None
     assert found.operators["map"].offered_rate_per_s is None
-    found = measured(pipeline(), load_since_s=NOW_S - 10)
+    found = measured(pipeline(), load_since_s=NOW_S - 15)
     assert found.operators["map"].throughput_per_s == pytest.approx(150)
     assert found.operators["map"].offered_rate_per_s == pytest.approx(200)
 
@@ -189,8 +194,40 @@ def test_an_idle_job_has_no_true_rate():
 
 def test_a_counter_that_went_down_is_another_one():
     series = Series("x", {}, (0.0, 5.0, 10.0), (100.0, 110.0, 5.0))
-    assert series.rate_per_s(0, 5) is None
-    assert series.rate_per_s(20, 5) is None
+    assert series.rate_per_s(0, 5) == 2
+    assert series.rate_per_s(0, 10) is None
+    assert series.rate_per_s(0, 6) is None
+    assert series.rate_per_s(10, 20) is None
+
+
+def test_between_two_scrapes_a_figure_lies_on_the_line_between_them():
+    series = Series("x", {}, (0.0, 5.0, 10.0), (0.0, 10.0, 50.0))
+    assert [series.at(time_s) for time_s in (-1, 0, 2.5, 5, 9, 10, 11)] == [None, 0, 5, 10, 42, 50, None]
+    assert series.rate_per_s(2.5, 7.5) == pytest.approx((30 - 5) / 5)
+
+
+@pytest.mark.parametrize("apart_s", [0.0, 1.3, 3.7, -2.2])
+def test_services_that_were_scraped_at_other_moments_are_compared_as_of_one(apart_s):
+    """Kafka's end moves on by 200 records a second, the source by 150: 1.3 s apart would be 260 records of lag
+    that do not exist."""
+    offset = counter(queries.OFFSET, {"partition": "0"}, 150, start=9_000 - 150 * 20 - 1)
+    job = [*pipeline()[:-2], offset, pipeline()[-1]]
+    seen = measured(job, topic_shift_s=apart_s)
+    assert seen.time_s == pytest.approx(NOW_S + min(0.0, apart_s))
+    # At NOW_S Kafka has 10,000 records by its own clock, of which 9,000 are passed on.
+    assert seen.lag_records == pytest.approx(1000 - 50 * (NOW_S - seen.time_s), abs=1)
+
+
+def test_an_offset_counts_from_its_first_record_on():
+    """Before that a source tells -1, and a line from there would be no place in the topic."""
+    job = [each for each in pipeline() if each["metric"]["__name__"] != queries.OFFSET]
+    offset = gauge(queries.OFFSET, {"partition": "0"}, 9_000)
+    offset["values"] = [[t, "-1" if t < NOW_S - 5 else v] for t, v in offset["values"]]
+    assert measured([*job, offset]).lag_records == 999
+    late = pipeline(shift_s=-2.0)  # all figures are of a moment before the one at which the offset was known
+    job = [each for each in late if each["metric"]["__name__"] != queries.OFFSET]
+    offset["values"] = [[t, "-1" if t < NOW_S else v] for t, v in offset["values"]]
+    assert measured([*job, offset]).lag_records is None
 
 
 def with_fog1(used_per_s=0.18, cpus=0.2):
