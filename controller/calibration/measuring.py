@@ -235,7 +235,8 @@ class Bench:
             used / cpus[node]
             for each in named(series, queries.CGROUP_CPU_S)
             if (node := each.labels["node"]) in nodes
-            and (used := each.rate_per_s(max(since_s, each.times_s[0]), min(until_s, each.last_s))) is not None
+            and (used := each.rate_per_s(max(since_s, each.times_s[0]), min(until_s, each.last_s)))
+            is not None
         ]
         return sum(found) / len(found) if found else None
 

@@ -37,7 +37,7 @@ class Audit:
 
 @dataclass
 class Tallies(Reading):
-    """What each operator's results speak of together; what was refused on its own stands under no operator."""
+    """What all results of each operator speak of; what was refused on its own stands under no operator."""
 
     of: dict[str, Tally] = field(default_factory=lambda: defaultdict(Tally))
 

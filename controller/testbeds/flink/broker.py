@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from controller.testbeds.flink.http import UnreachableError
 from fogscale.errors import FogscaleError
@@ -15,6 +15,14 @@ from workloads.producer import header
 
 ANSWER_WITHIN_S = 5.0
 AT_ONCE = 1_000
+REFUSALS = frozenset(
+    {
+        KafkaError._AUTHENTICATION,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
 # Fetched ahead of whoever reads. The library's own limit of 64 MB a client would be most of the controller.
 AHEAD = {"queued.min.messages": 2_000, "queued.max.messages.kbytes": 2_048}
 FETCH_WITHIN_MS = 100
@@ -31,7 +39,8 @@ class Left:
     done_ms: int  # when the job wrote it
     partition: int = 0
     offset: int = 0
-    by: str = ""  # of several: the operator that made it, how many they are, and which (workloads/jobs/output.py)
+    # Of several: the operator that made it, how many they are, and which (workloads/jobs/output.py).
+    by: str = ""
     records: int = 1
     mix: int = 0
 
@@ -42,7 +51,9 @@ class Offsets:
     def __init__(self, access: Mapping[str, Any], topic: str) -> None:
         self.topic = topic
         self._bootstrap = access["bootstrap.servers"]
-        self._consumer = Consumer({**access, "group.id": "fogscale-offsets", "enable.auto.commit": False})
+        self._refused = ""
+        own = {"group.id": "fogscale-offsets", "enable.auto.commit": False, "error_cb": self._notice}
+        self._consumer = Consumer({**access, **own})
         self._partitions = self._known_partitions()
 
     def close(self) -> None:
@@ -74,7 +85,17 @@ class Offsets:
             raise FogscaleError(f"Kafka at {self._bootstrap} has no topic '{self.topic}': create it")
         return sorted(found.partitions)
 
-    def _unreachable(self, error: KafkaException) -> UnreachableError:
+    def _notice(self, error: KafkaError) -> None:
+        if error.code() in REFUSALS:
+            self._refused = error.str()
+
+    def _unreachable(self, error: KafkaException) -> FogscaleError:
+        self._consumer.poll(0)  # the library tells only then why it has no connection
+        if self._refused or error.args[0].code() in REFUSALS:
+            return FogscaleError(
+                f"Kafka at {self._bootstrap} refuses the testbed's credentials"
+                f" ({self._refused or error.args[0].str()}): run site.yml (or services.yml) again"
+            )
         return UnreachableError(
             f"Kafka at {self._bootstrap} does not tell about topic '{self.topic}' ({error.args[0].str()}):"
             " see whether it runs"

@@ -67,7 +67,7 @@ def _leader(members: list[str], *preferred: Collection[str]) -> str:
 def instances_of(job: Job, layout: Layout, counts: Mapping[str, int]) -> dict[str, int]:
     """Of every operator in the fog, by those of the leaders."""
     most = {each.name: each.most for each in job.operators}
-    found = {}
+    found: dict[str, int] = {}
     for members in groups_of(job, layout):
         slots = max((counts[name] for name in members if name in counts), default=1)
         found |= {name: counts.get(name, min(slots, most[name] or slots)) for name in members}

@@ -37,8 +37,9 @@ class Series:
         after = bisect_left(self.times_s, time_s)
         if self.times_s[after] == time_s:
             return self.values[after]
-        (early_s, late_s), (early, late) = self.times_s[after - 1 : after + 1], self.values[after - 1 : after + 1]
-        return early + (late - early) * (time_s - early_s) / (late_s - early_s)
+        early_s, early = self.times_s[after - 1], self.values[after - 1]
+        share = (time_s - early_s) / (self.times_s[after] - early_s)
+        return early + share * (self.values[after] - early)
 
     def rate_per_s(self, since_s: float, until_s: float) -> float | None:
         """What a counter gained per second between two moments. None where it was not scraped before the
@@ -46,8 +47,8 @@ class Series:
         first, last = self.at(since_s), self.at(until_s)
         if first is None or last is None or first < 0 or not 0 < until_s - since_s <= LONGEST_S:
             return None
-        within = slice(max(0, bisect_right(self.times_s, since_s) - 1), bisect_left(self.times_s, until_s) + 1)
-        if any(later < earlier for earlier, later in pairwise(self.values[within])):
+        begin, end = bisect_right(self.times_s, since_s) - 1, bisect_left(self.times_s, until_s) + 1
+        if any(later < earlier for earlier, later in pairwise(self.values[begin:end])):
             return None
         return (last - first) / (until_s - since_s)
 

@@ -22,7 +22,7 @@ QUIET_READS = 5  # so many without a record: all there is was read
 class Seen:
     """Numbers of records, and how often each was committed."""
 
-    times: dict[int, int] = field(default_factory=dict)
+    times: dict[int | None, int] = field(default_factory=dict)
     done_at_s: list[float] = field(default_factory=list)  # when records left the job, by their own stamps
 
     def add(self, records: Sequence[Left]) -> None:

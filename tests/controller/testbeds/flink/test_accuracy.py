@@ -78,10 +78,10 @@ def test_what_happened_when_between_two_samples_is_not_known():
 
 
 def test_a_lag_is_held_against_the_moment_of_which_it_is():
-    late = [each for each in compared([step(27.0, 100, 50, 1350)], samples(100, 50), "map", WINDOW_S)]
+    late = list(compared([step(27.0, 100, 50, 1350)], samples(100, 50), "map", WINDOW_S))
     (lag,) = (each for each in late if each.figure == "lag_records")
     assert (lag.true, lag.error) == (pytest.approx(1350), 0.0)
-    off = [each for each in compared([step(27.0, 100, 50, 1300)], samples(100, 50), "map", WINDOW_S)]
+    off = list(compared([step(27.0, 100, 50, 1300)], samples(100, 50), "map", WINDOW_S))
     (lag,) = (each for each in off if each.figure == "lag_records")
     assert lag.error == pytest.approx((50 - 20) / 1350)
 

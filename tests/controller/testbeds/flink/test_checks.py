@@ -104,7 +104,7 @@ def test_of_operators_that_share_slots_one_is_scaled():
     clicks = experiments.load(FOLDER / "clickfraud.yml").topology.build()
     check_groups(clicks, find("clickfraud"), "split")
     both = tuple(replace(each, n_max=5) if each.name == "clickRate" else each for each in clicks.operators)
-    with pytest.raises(FogscaleError, match="parse, clickRate share slots, .* n_max: 1"):
+    with pytest.raises(FogscaleError, match=r"parse, clickRate share slots, .* n_max: 1"):
         check_groups(replace(clicks, operators=both), find("clickfraud"), "split")
 
 

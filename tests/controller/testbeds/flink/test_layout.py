@@ -42,7 +42,8 @@ def test_operators_with_slots_of_their_own_are_placed_each_by_itself():
     """Also those that do not scale, as long as they run in the fog."""
     leaders = leaders_of(ROUTES, "split", ["partialRank"])
     assert leaders == [
-        "parser", "filterByCoordinates", "computeRouteID", "metronome", "countByWindow", "partialRank", "globalRank",
+        "parser", "filterByCoordinates", "computeRouteID", "metronome", "countByWindow", "partialRank",
+        "globalRank",
     ]  # fmt: skip
     counts = {**dict.fromkeys(leaders, 1), "partialRank": 4}
     assert instances_of(ROUTES, "split", counts) == counts
@@ -53,7 +54,9 @@ def test_operators_with_slots_of_their_own_are_placed_each_by_itself():
     ("found", "wanted"),
     [
         pytest.param({"a": ("f2",), "b": ("f2", "f1")}, {"a": ("f2",), "b": ("f2", "f1")}, id="other slots"),
-        pytest.param({"a": ("f1",), "b": ("f1", "f2")}, {"a": ("f1",), "b": ("f2", "f1")}, id="another order"),
+        pytest.param(
+            {"a": ("f1",), "b": ("f1", "f2")}, {"a": ("f1",), "b": ("f2", "f1")}, id="another order"
+        ),
         pytest.param({"a": ("f2",), "b": ("f1",)}, None, id="one is missing"),
         pytest.param({"a": ("f3",), "b": ("f1", "f2")}, None, id="a node that was not asked for"),
         pytest.param({"a": (), "b": ()}, None, id="nothing runs"),
@@ -98,7 +101,9 @@ def test_a_chain_is_one_task_for_all_its_operators():
     [
         pytest.param({"chained": True}, "testbed.chained: .* choose layout: fog", id="a chain across nodes"),
         pytest.param({"layout": "fog", "job": "clickfraud"}, "testbed.layout: 'clickfraud'", id="by key"),
-        pytest.param({"style": "elastic", "job": "toproutes"}, "testbed.style: .*'toproutes'", id="whose slots?"),
+        pytest.param(
+            {"style": "elastic", "job": "toproutes"}, "testbed.style: .*'toproutes'", id="whose slots?"
+        ),
         pytest.param({"job_settings": {"layout": "fog"}}, "write it as testbed.layout", id="hidden"),
     ],
 )

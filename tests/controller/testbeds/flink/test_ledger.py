@@ -76,9 +76,10 @@ def windows():
 def test_a_record_has_left_when_every_operator_that_counts_it_has_told_of_it(windows):
     windows.leave([window("a", 5, 0), window("b", 3, 1)], zero_ms=0)
     assert windows.processed == 3
-    windows.leave([window("b", 2, 2), Left(7, 0, 100, 0, 3)], zero_ms=0)  # refused on its own: nobody counts it
+    refused = Left(7, 0, 100, 0, 3)  # on its own: nobody counts it
+    windows.leave([window("b", 2, 2), refused], zero_ms=0)
     assert windows.processed == 6
-    windows.commit([window("a", 5, 0), window("b", 3, 1), window("b", 2, 2), Left(7, 0, 100, 0, 3)], now_s=1)
+    windows.commit([window("a", 5, 0), window("b", 3, 1), window("b", 2, 2), refused], now_s=1)
     assert (windows.processed, windows.committed) == (6, 6)
 
 
@@ -93,7 +94,9 @@ def test_what_a_failure_undid_and_told_again_counts_once(windows):
 
 def test_windows_that_are_cut_otherwise_after_a_failure_count_until_the_others_are_committed(windows):
     windows.leave([window("a", 5, 0, mix=12345), window("b", 5, 1, mix=12345)], zero_ms=0)
-    parts = [window(by, records, 4 + place, mix=records) for place, by in enumerate("ab") for records in (2, 3)]
+    parts = [
+        window(by, records, 4 + place, mix=records) for place, by in enumerate("ab") for records in (2, 3)
+    ]
     windows.leave(parts, zero_ms=0)
     assert windows.processed == 10  # nobody can know yet
     windows.commit(parts, now_s=1)

@@ -208,8 +208,8 @@ def test_between_two_scrapes_a_figure_lies_on_the_line_between_them():
 
 @pytest.mark.parametrize("apart_s", [0.0, 1.3, 3.7, -2.2])
 def test_services_that_were_scraped_at_other_moments_are_compared_as_of_one(apart_s):
-    """Kafka's end moves on by 200 records a second, the source by 150: 1.3 s apart would be 260 records of lag
-    that do not exist."""
+    """Kafka's end moves on by 200 records a second, the source by 150: 1.3 s apart would be 260 records of
+    lag that do not exist."""
     offset = counter(queries.OFFSET, {"partition": "0"}, 150, start=9_000 - 150 * 20 - 1)
     job = [*pipeline()[:-2], offset, pipeline()[-1]]
     seen = measured(job, topic_shift_s=apart_s)

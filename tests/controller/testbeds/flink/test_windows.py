@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -17,6 +18,7 @@ from workloads.jobs.catalog import find, program_arguments
 pytestmark = pytest.mark.kafka
 
 RUN, GROUP = "r1", "fogscale-windows"
+PATIENCE_S = 120.0
 
 
 @pytest.fixture(autouse=True)
@@ -36,15 +38,21 @@ def produced(broker, topic, records, report):
     return range(json.loads(report.read_text())["topics"][0]["next_number"])
 
 
-def counted(broker, topic, start, counted_by):
-    """As the watch over a run does it."""
-    access, ledger, quiet = {"bootstrap.servers": broker.bootstrap}, WindowLedger(counted_by=counted_by), 0
-    readers = [Output(access, topic, RUN, start, committed=committed) for committed in (False, True)]
-    while quiet < 20:
+def counted(broker, topic, results, counted_by):
+    """As the watch over a run does it, until both readers have seen so many results."""
+    access, ledger, seen = (
+        {"bootstrap.servers": broker.bootstrap},
+        WindowLedger(counted_by=counted_by),
+        [0, 0],
+    )
+    readers = [Output(access, topic, RUN, {0: 0}, committed=committed) for committed in (False, True)]
+    deadline_s = time.monotonic() + PATIENCE_S
+    while min(seen) < results and time.monotonic() < deadline_s:
         left, kept = readers[0].read(0.1), readers[1].read(0.1)
         ledger.leave(left, 0)
         ledger.commit(kept, 0)
-        quiet = 0 if left or kept else quiet + 1
+        seen = [seen[0] + len(left), seen[1] + len(kept)]
+    assert seen == [results, results]
     for reader in readers:
         reader.close()
     return ledger
@@ -63,7 +71,8 @@ def test_every_record_is_counted_once_and_one_result_that_is_missing_is_noticed(
     done = flink_jobs.run(name, *program_arguments(settings))
     assert done.returncode == 0, done.stderr[-3000:]
 
-    ledger = counted(broker, target, {0: 0}, job.counted_by)
+    results = sum(1 for _ in broker.messages(target))
+    ledger = counted(broker, target, results, job.counted_by)
     assert (ledger.processed, ledger.committed) == (len(sent), len(sent)) > (300, 300)
     assert ledger.responses().mean_ms > 0
 
