@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -29,13 +30,16 @@ class Connection:
     prometheus: Prometheus
     lease: Lease
     _renewed_s: float = field(default_factory=time.monotonic)
+    _renewing: threading.Lock = field(default_factory=threading.Lock)
 
-    def keep(self) -> None:
-        """Renews the lease and the token when it is time to; raises if somebody else has the lease."""
-        if time.monotonic() - self._renewed_s > RENEW_EVERY_S:
-            keep_token(self.cluster, self.access.kubeconfig, time.time())
-            self.lease.renew()
-            self._renewed_s = time.monotonic()
+    def keep(self, at_once: bool = False) -> None:
+        """Renews the lease and the token when it is time to, or at once; raises if somebody else has the
+        lease, as after a sleep of this machine."""
+        with self._renewing:
+            if at_once or time.monotonic() - self._renewed_s > RENEW_EVERY_S:
+                keep_token(self.cluster, self.access.kubeconfig, time.time())
+                self.lease.renew()
+                self._renewed_s = time.monotonic()
 
     def ready_nodes(self) -> frozenset[str]:
         return frozenset(node.name for node in self.cluster.nodes() if node.ready)

@@ -23,6 +23,10 @@ MERGE = {"Content-Type": "application/merge-patch+json"}
 CONFLICT = ": 409,"
 
 
+class TakenOverError(FogscaleError):
+    """Another controller drives the testbed now: nothing of it is ours any more."""
+
+
 @dataclass(frozen=True)
 class ClusterNode:
     name: str
@@ -112,7 +116,7 @@ class Lease:
     def renew(self) -> None:
         found = self.cluster.lease(self.name)
         if found.get("spec", {}).get("holderIdentity") != self.holder:
-            raise FogscaleError("another controller took this testbed over: this one stops")
+            raise TakenOverError("another controller took this testbed over: this one stops")
         self._write(found, self.holder)
 
     def give_up(self) -> None:
@@ -127,7 +131,7 @@ class Lease:
             self.cluster.put_lease(self.name, {**found, "spec": spec})
         except RefusedError as error:
             if CONFLICT in str(error):
-                raise FogscaleError("another controller took this testbed at the same moment") from None
+                raise TakenOverError("another controller took this testbed at the same moment") from None
             raise
 
 

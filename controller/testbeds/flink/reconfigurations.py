@@ -60,6 +60,7 @@ class Reconfigurations:
         self._done: list[Rescale] = []
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
+        self._failure: Exception | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -82,15 +83,29 @@ class Reconfigurations:
         before, self.requested = self.requested, wanted
         self.count += 1
         self.last = Decision(now_s, _change(before, wanted), "…")
-        self._worker = threading.Thread(
-            target=self._carry_out, args=(plan, before, wanted, standby, now_s), daemon=True
-        )
-        self._worker.start()
+        self._work(lambda: self._carry_out(plan, before, wanted, standby, now_s))
 
     def recover(self) -> None:
         """The job is gone, as when its JobManager died: it comes back as it was asked for."""
-        self._worker = threading.Thread(target=self._bring_back, daemon=True)
+        self._work(self._bring_back)
+
+    def _work(self, task: Callable[[], None]) -> None:
+        def work() -> None:
+            try:
+                task()
+            except Exception as error:  # shown by the main thread, which would wait for a receipt in vain
+                self._failure = error
+
+        self._worker = threading.Thread(target=work, name="reconfiguration", daemon=True)
         self._worker.start()
+
+    def check(self) -> None:
+        """Raises what ended a reconfiguration before its end."""
+        if self._failure is not None:
+            reason = f"{type(self._failure).__name__}: {self._failure}"
+            raise FogscaleError(
+                f"a reconfiguration broke off ({reason}): run it again to go on"
+            ) from self._failure
 
     def go_on(self, plan: Plan | None, before: Placement, asked_s: float, now_s: float) -> None:
         """With what a controller that is gone left: the job is brought to what was asked for last. A plan it

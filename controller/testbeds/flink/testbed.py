@@ -23,6 +23,7 @@ from controller.testbeds.flink.footprint import Footprint
 from controller.testbeds.flink.http import MissingError, UnreachableError
 from controller.testbeds.flink.incidents import Incidents
 from controller.testbeds.flink.job import RunningJob
+from controller.testbeds.flink.kubernetes import TakenOverError
 from controller.testbeds.flink.layout import as_asked, companions_of, dealt_out, leaders_of
 from controller.testbeds.flink.ledger import Ledger, WindowLedger
 from controller.testbeds.flink.metrics import Measured, Monitor, Running
@@ -123,7 +124,9 @@ class FlinkTestbed:
     ) -> None:
         """Ends the load and the job in order; with a savepoint where the run is to go on."""
         try:
-            if self._has_begun:
+            if self._has_begun and isinstance(error, TakenOverError):
+                self._leave()
+            elif self._has_begun:
                 self._end()
         finally:
             self._stack.close()
@@ -152,6 +155,8 @@ class FlinkTestbed:
         )
 
     def apply(self, plan: Plan) -> None:
+        with suppress(UnreachableError):  # then nobody else can have it either
+            self._connection.keep(at_once=True)
         self._look_for_ready_nodes()
         is_over = self._is_ending or self._changes.is_busy
         problem = "a reconfiguration is in progress" if is_over else self._objection(plan)
@@ -166,6 +171,7 @@ class FlinkTestbed:
             time.sleep(min(NAP_S, max(0.0, until_s - time.monotonic())))
             self._clock.look()
             self._watch.check()
+            self._changes.check()
             if self._is_lost and not self._changes.is_busy:
                 self._is_lost = False  # until it is seen again
                 self._changes.recover()
@@ -337,6 +343,7 @@ class FlinkTestbed:
             zero_ms=lambda: self._zero_s * 1000,
             interval_s=self._settings.sample_interval_s,
             chores=self._chores,
+            taken=lambda: self._incidents.back("Kafka"),
             missed=lambda error: self._incidents.away("Kafka", str(error)),
         )
         if reached_s:
@@ -412,7 +419,6 @@ class FlinkTestbed:
         self._failed = failed
 
     def _chores(self) -> None:
-        self._incidents.back("Kafka")  # a sample was taken
         self._footprint.look()
         self._node_cpu.look(self._now_s())
         self._notebook.change(seen_s=time.time(), rescales=tuple(self._changes.done()))
@@ -501,6 +507,12 @@ class FlinkTestbed:
         access, group = self._connection.access.kafka.access(FLINK), group_of(self._run)
         places = places_of_group(access, group, INPUT, ends)
         return all(places.get(part, 0) >= end for part, end in ends.items())
+
+    def _leave(self) -> None:
+        """The job and its TaskManagers are another controller's now."""
+        self._producer.stop()
+        if hasattr(self, "_watch"):
+            self._watch.stop()
 
     def _end(self) -> None:
         self._producer.stop()

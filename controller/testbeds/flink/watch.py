@@ -40,7 +40,8 @@ class Watch:
     now_s: Callable[[], float]
     zero_ms: Callable[[], float]
     interval_s: float
-    chores: Callable[[], None] = lambda: None  # once per sample
+    chores: Callable[[], None] = lambda: None  # once per sample, whether it can be taken or not
+    taken: Callable[[], None] = lambda: None
     missed: Callable[[UnreachableError], None] = lambda _: None  # hears of a sample that could not be taken
     offered: int = 0
     flows_since_s: float | None = None  # by the clock: since when records come in that were not there before
@@ -92,8 +93,9 @@ class Watch:
                 if is_due:
                     next_s = max(next_s + self.interval_s, self.now_s())
                 if is_due or is_wanted:
-                    self._sample()
                     self.chores()
+                    self._sample()
+                    self.taken()
                 if is_wanted:
                     self._wanted_now.clear()
                     self._taken_now.set()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from controller.testbeds.flink.http import Door
-from controller.testbeds.flink.kubernetes import Cluster, Lease, cluster_of, keep_token
+from controller.testbeds.flink.kubernetes import Cluster, Lease, TakenOverError, cluster_of, keep_token
 from fogscale.errors import FogscaleError
 from tests.support.http_server import serving
 from tests.support.tokens import WEEK_S, token
@@ -46,7 +46,7 @@ def test_a_second_controller_is_refused_until_the_first_gives_up():
             second.take()
         first.give_up()
         second.take()
-        with pytest.raises(FogscaleError, match="took this testbed over"):
+        with pytest.raises(TakenOverError, match="took this testbed over"):
             first.renew()
 
 

@@ -1,11 +1,14 @@
 """What a controller that comes after another has to finish."""
 
+import pytest
+
 from controller.contract import Step
 from controller.model import Plan, Receipt
 from controller.testbeds.flink.incidents import Incidents
 from controller.testbeds.flink.ledger import Ledger
 from controller.testbeds.flink.reconfigurations import Reconfigurations, unsettled
 from controller.testbeds.flink.rescale import Outcome
+from fogscale.errors import FogscaleError
 from tests.support.jobs import placed, seen
 
 UP, DOWN = Plan(placed("fog1", "fog2"), reason="up"), Plan(placed("fog1"), reason="down")
@@ -94,3 +97,19 @@ def test_without_a_plan_the_job_is_brought_to_what_was_asked_for_and_nobody_gets
     rescaler = FakeRescaler(placed("fog1", "fog2"))
     assert going_on(rescaler, None).receipts() == ()
     assert rescaler.log == ["rescale"]
+
+
+def test_what_breaks_a_reconfiguration_off_is_shown_and_not_waited_for():
+    class Broken(FakeRescaler):
+        def rescale(self, before, wanted, standby=None):
+            raise KeyError("vertex")
+
+    changes = Reconfigurations(
+        Broken(placed("fog1")), Ledger(), lambda: 9.0, lambda: False, placed("fog1"),
+        Incidents(lambda: 9.0), {"map": 2},
+    )  # fmt: skip
+    changes.start(UP)
+    changes.finish()
+    assert not changes.is_busy
+    with pytest.raises(FogscaleError, match=r"broke off .*KeyError: 'vertex'.* run it again"):
+        changes.check()

@@ -72,7 +72,7 @@ def test_the_last_sample_shows_that_all_is_processed_however_long_the_interval(w
 
 
 def test_a_sample_that_could_not_be_taken_is_told_and_taken_later(output):
-    missed, began_s = [], time.monotonic()
+    missed, kept, taken, began_s = [], [], [], time.monotonic()
 
     class Away(Topic):
         def ends(self):
@@ -84,8 +84,11 @@ def test_a_sample_that_could_not_be_taken_is_told_and_taken_later(output):
         input=Away(), output=output, committed=Topic(), base={}, ledger=Ledger(),
         state=lambda: State({"map": 2}, 1, 0, 2), now_s=lambda: time.monotonic() - began_s,
         zero_ms=lambda: 0.0, interval_s=0.01, missed=lambda error: missed.append(str(error)),
+        chores=lambda: kept.append(len(missed)), taken=lambda: taken.append(len(missed)),
     )  # fmt: skip
     watch.start()
     assert first_of(watch)
     watch.stop()
     assert missed == ["Kafka is away"] * 2
+    assert kept[:3] == [0, 1, 2], "the lease is kept also while Kafka is away"
+    assert set(taken) == {2}
