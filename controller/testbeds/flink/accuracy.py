@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from statistics import median
 
 from controller.contract import Step
@@ -63,16 +64,21 @@ class Truth:
         return count(a) + min(1.0, max(0.0, share)) * (count(b) - count(a))
 
     def doubt(self, count: Callable[[Sample], float], time_s: float) -> float:
-        """By how much the count may be off there: between two samples it may have gone on for a while as it
-        did before the first, or gone already as it did after the second."""
+        """By how much the count may be off there. Between two samples it may have gone on for a while as it
+        did before the first, and then as it did after the second; and records come by chance (two standard
+        deviations of a Poisson process whose ends are known)."""
         here = bisect_left(self._times_s, time_s)
         if not 0 < here < len(self._samples):
             return 0.0
-        a, b, between = self._samples[here - 1], self._samples[here], self.at(count, time_s)
-        before = self._per_s(count, here - 2) * (time_s - a.time_s)
-        after = self._per_s(count, here) * (b.time_s - time_s)
-        guesses = min(count(b), count(a) + before), max(count(a), count(b) - after)
-        return max(abs(guess - between) for guess in guesses)
+        a, b = self._samples[here - 1], self._samples[here]
+        span_s, gained = b.time_s - a.time_s, count(b) - count(a)
+        share = (time_s - a.time_s) / span_s if span_s > 0 else 0.0
+        before, after = self._per_s(count, here - 2), self._per_s(count, here)
+        kinked = share * gained
+        if min(before, after) * span_s <= gained <= max(before, after) * span_s:
+            pieces = before * share * span_s, gained - after * (1 - share) * span_s
+            kinked = max(pieces) if after > before else min(pieces)
+        return abs(kinked - share * gained) + 2 * sqrt(max(0.0, gained * share * (1 - share)))
 
     def _per_s(self, count: Callable[[Sample], float], first: int) -> float:
         """From one sample to the next; where there is none, of the span beside it."""
