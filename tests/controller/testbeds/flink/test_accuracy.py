@@ -84,9 +84,10 @@ def test_a_lag_is_held_against_the_moment_of_which_it_is():
     late = list(compared([step(27.0, 100, 50, 1350)], samples(100, 50), "map", WINDOW_S))
     (lag,) = (each for each in late if each.figure == "lag_records")
     assert (lag.true, lag.error) == (pytest.approx(1350), 0.0)
-    off = list(compared([step(27.0, 100, 50, 1300)], samples(100, 50), "map", WINDOW_S))
+    off = list(compared([step(27.0, 100, 50, 1200)], samples(100, 50), "map", WINDOW_S))
     (lag,) = (each for each in off if each.figure == "lag_records")
-    assert 0 < lag.error < (50 - 20) / 1350  # less what comes by chance
+    by_chance = 2 * (500 * 0.4 * 0.6) ** 0.5 + 2 * (250 * 0.4 * 0.6) ** 0.5
+    assert lag.error == pytest.approx((150 - 20 - by_chance) / 1350)
 
 
 def test_what_is_shown_twice_counts_once():

@@ -18,7 +18,7 @@ from workloads.jobs.catalog import find, program_arguments
 pytestmark = pytest.mark.kafka
 
 RUN, GROUP = "r1", "fogscale-windows"
-PATIENCE_S = 120.0
+PATIENCE_S = 600.0
 
 
 @pytest.fixture(autouse=True)
