@@ -50,7 +50,8 @@ def test_a_load_that_changes_while_the_scrape_is_due_may_be_seen_before_or_after
     rows = [[float(at), 0.2 * max(0, at - 30)] for at in range(0, 61, 5)]  # idle, then busy from 30 s on
     only = {"nodes": ["fog1"], "rows": rows}
     before, after = (
-        next(iter(compared_nodes([step(30.0, ratio)], only, {"fog1": 0.2}, WINDOW_S))) for ratio in (0.0, 0.25)
+        next(iter(compared_nodes([step(30.0, ratio)], only, {"fog1": 0.2}, WINDOW_S)))
+        for ratio in (0.0, 0.25)
     )
     assert (before.error, after.error) == (0.0, 0.0)
     late = next(iter(compared_nodes([step(30.0, 0.8)], only, {"fog1": 0.2}, WINDOW_S)))
