@@ -1,6 +1,7 @@
 """The audit finds what was lost, doubled and reordered, and nothing else."""
 
 import random
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -116,11 +117,27 @@ def test_seeded_faults_in_a_large_topic_are_counted_exactly():
     assert verdict.out_of_order == 0
 
 
+@dataclass
+class Message:
+    """As the library hands one out."""
+
+    mark: bytes | None
+
+    def headers(self):
+        return None if self.mark is None else [("fogscale", self.mark)]
+
+    def key(self):
+        return b"k"
+
+    def partition(self):
+        return 0
+
+
 def test_runs_in_one_topic_are_judged_apart():
     reading = Reading()
     for run, number in (("a", 0), ("b", 0), ("a", 1), ("b", 2)):
-        reading.take(0, b"k", [("fogscale", f"{run}:{number}".encode())])
-    reading.take(0, b"k", None)
+        reading.take(Message(f"{run}:{number}".encode()))
+    reading.take(Message(None))
     assert {verdict.run: verdict.lost for verdict in verdicts(reading)} == {"a": 0, "b": 1}
     assert [verdict.lost for verdict in verdicts(reading, {"a": range(5)})] == [3]
     assert reading.foreign == 1
