@@ -2,9 +2,10 @@
 
 The walk of Figures 3 to 5, means over seeds. Algorithm 2 rounds down, Algorithm 4 draws against the whole
 p and makes no single instance, Algorithm 8 draws against a negative number; the other readings break the
-protocol (docs/decentralized.md). Stuck: instances that still wait at the end, once all messages are
-through; views agree: runs after which every instance has exactly its neighbours in view. One counter and
-the view alone need overlaps that this load never has; exploration finds what they break.
+protocol (docs/decentralized.md). Wrong: nodes too many or too few; stuck: instances that still wait at the
+end, once all messages are through; views agree: runs after which every instance has exactly its neighbours
+in view. One counter and the view alone need overlaps that this load never has; exploration finds what they
+break.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import pandas as pd
 
 COLUMNS = {
     "accuracy": ("Nodes / ideal", 3),
-    "wrong_ratio": ("Nodes too many or few / ideal", 3),
-    "throughput_ratio": ("Share of the ideal throughput", 4),
+    "wrong_ratio": ("Wrong / ideal", 3),
+    "throughput_ratio": ("Throughput / ideal", 4),
     "messages": ("Messages a step", 1),
     "stuck": ("Stuck", 1),
 }

@@ -1,7 +1,7 @@
 """How traffic grows with the number of nodes, on ramps of other slopes, and if instances look at other times.
 
 Exponents of a power law, fitted for every seed, with the 95 % interval of their mean. §5.4 calls the
-traffic quadratic. That is what doubling the nodes costs on every ramp. An iteration's traffic is nearly
+traffic quadratic. Doubling the nodes is, on nearly every ramp. An iteration's traffic is nearly
 quadratic where the load grows by a share of itself, so that the more instances there are, the more are
 added at a time; and for one operator whose instances all look in the same step: when they find 0.8 of
 their capacity in use, a seventh of them duplicates (0.8/r − 1), each for messages in proportion to its
@@ -42,11 +42,11 @@ def load(tables: Path) -> pd.DataFrame:
                 "Instances look": LOOKS[which[2]],
                 "Seeds": int(some["seed"].nunique()),
                 "Nodes in the end": round(float(some[some["step"] == some["step"].max()]["nodes"].mean()), 1),
-                "Exponent of an iteration's traffic": interval(
+                "Exponent: an iteration's traffic": interval(
                     exponents(ramps, which, per_iteration)["exponent"]
                 ),
-                "of one operator's": interval(exponents(ramps, which, per_iteration_of_one)["exponent"]),
-                "of a doubling's": interval(exponents(ramps, which, per_doubling)["exponent"]),
+                "one operator's": interval(exponents(ramps, which, per_iteration_of_one)["exponent"]),
+                "a doubling's": interval(exponents(ramps, which, per_doubling)["exponent"]),
             }
         )
     return pd.DataFrame(rows)

@@ -288,6 +288,21 @@ def test_a_node_whose_parent_is_gone_before_its_start_leaves_in_good_order():
     assert sent(outcome) == [("deletion", A1), ("deletion", A2)]
 
 
+def test_a_node_that_leaves_for_want_of_a_parent_tells_also_those_it_heard_of_before_its_start():
+    newcomer = A1.child(1)
+    node = step(child_of(agents()[B2], NEW), Message("duplication", A1, NEW, 1, frozenset({newcomer}))).state
+    told = [receiver for _, receiver in sent(step(node, Gone(B2)))]
+    assert told == [A1, newcomer, A2]
+
+
+def test_who_left_before_a_node_started_is_not_taken_in_when_it_is_announced_at_last():
+    late = A2.child(1)  # its parent vanished; what that one had sent is still on its way
+    node = step(child_of(agents()[B2], NEW), Message("deletion", late, NEW, 1, frozenset({late}))).state
+    start = Message("start", B2, NEW, 1, succs=frozenset({C1}), preds=frozenset({A1, A2}))
+    node = step(node, start).state
+    assert step(node, Message("duplication", A2, NEW, 1, frozenset({late}))).state.preds == {A1, A2}
+
+
 def test_a_new_node_is_told_of_a_leaver_that_knows_it_and_not_of_one_that_does_not():
     state = step(agents()[B2], Duplicate((NEW,))).state
     state, _ = acks(state, "duplication_ack", [A2])
