@@ -119,6 +119,15 @@ def test_leaving_tells_predecessors_first_and_successors_once_nothing_can_arrive
     assert state.status == "ended"
 
 
+def test_records_go_on_in_the_order_in_which_they_came():
+    state = agents()[B2]
+    for number in (7, 3):
+        state = step(state, Message("record", A1, B2, number=number)).state
+    first = step(state, Forward(C1))
+    second = step(first.state, Forward(C1))
+    assert [outcome.messages[0].number for outcome in (first, second)] == [7, 3]
+
+
 def test_as_printed_leaving_tells_all_at_once():
     begun = step(agents()[B2], Delete(), Variant(leaving="all_at_once"))
     assert sent(begun) == [("deletion", A1), ("deletion", A2), ("deletion", C1)]
