@@ -7,6 +7,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -20,14 +21,16 @@ PROJECT = Path(__file__).parents[1]
 TEXT = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
+POLICY, TESTBED, METRIC = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
 @pytest.fixture
 def pasted(monkeypatch):
-    (source,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     module = ModuleType("pasted_policy")
     monkeypatch.setitem(sys.modules, "pasted_policy", module)
     policies.names()  # all that there are, before this one is added for a while
     monkeypatch.setattr(policies.registry, "registered", dict(policies.registry.registered))
-    exec(compile(source, "CONTRIBUTING.md", "exec"), module.__dict__)
+    exec(compile(POLICY, "CONTRIBUTING.md", "exec"), module.__dict__)
     return module.Busy
 
 
@@ -51,3 +54,19 @@ def test_the_table_names_fields_that_exist():
     named = set(re.findall(r"`([a-z_]+)`", section))
     assert {field.name for field in fields(OperatorMetrics)} <= named
     assert named - known <= {"reconfiguring", "operators", "n_min", "n_max", "scalable", "selectivity"}
+
+
+def test_the_testbed_suite_builds_what_an_experiment_names(monkeypatch):
+    experiment = PROJECT / "paper_figures/gesscale/experiment.yml"
+    names: dict[str, Any] = {"__name__": "pasted_suite"}
+    exec(compile(TESTBED.replace("mine.yml", str(experiment)), "CONTRIBUTING.md", "exec"), names)
+    with names["TestMine"]().build() as testbed:
+        assert testbed.observe().time_s == 0
+
+
+@pytest.mark.spark
+def test_the_metric_is_the_most_there_was(spark):
+    names: dict[str, Any] = {}
+    exec(compile(METRIC, "CONTRIBUTING.md", "exec"), names)
+    samples = spark.createDataFrame([(1,), (3,), (2,)], "supply int")
+    assert samples.agg(*names["columns"]()).collect()[0].asDict() == {"peak_replicas": 3}

@@ -105,14 +105,13 @@ def _as_user(user: int, folder: Path) -> None:
         os.seteuid(before)
 
 
-@pytest.mark.parametrize(
-    ("share", "by"),
-    [(0.02, signal.SIGHUP), (0.3, signal.SIGINT), (0.3, signal.SIGTERM), (0.7, signal.SIGINT)],
-)
-def test_an_interruption_at_any_moment_leaves_no_process_behind(tmp_path, share, by):
+def test_an_interruption_at_any_moment_leaves_no_process_behind(tmp_path):
     """While modules are imported, while Spark starts, while it works: one line, 130, no orphan, and the same
-    command goes on. (`make fuzz` draws more moments, of more commands.)"""
-    assert Interrupts(tmp_path).interrupted("analyze", share, "here", by) == "right"
+    command goes on after all of them. (`make fuzz` draws more moments, of more commands.)"""
+    moments = [
+        (0.02, [signal.SIGHUP]), (0.3, [signal.SIGINT]), (0.3, [signal.SIGTERM]), (0.7, [signal.SIGINT])
+    ]  # fmt: skip
+    assert Interrupts(tmp_path).interrupted("analyze", "here", *moments) == "right"
 
 
 def test_what_nohup_starts_outlives_its_terminal(tmp_path):

@@ -57,30 +57,36 @@ class Interrupts:
         rng = random.Random(f"interrupt {seed}")
         name = rng.choice(list(COMMANDS))
         signals = rng.choices(SIGNALS, k=rng.choice((1, 1, 5)))  # some people press it more than once
-        return self.interrupted(name, rng.random(), f"{name}-{seed}", *signals)
+        return self.interrupted(name, f"{name}-{seed}", (rng.random(), signals))
 
-    def interrupted(self, name: str, share: float, place: str, *signals: signal.Signals) -> str:
-        """After that share of the time that the command takes."""
+    def interrupted(self, name: str, place: str, *moments: tuple[float, Sequence[signal.Signals]]) -> str:
+        """Each after that share of the time that the command takes; then it is let run to its end."""
         took_s, wanted = self.whole(name)
         folder = self._prepared(place)
+        problem = None
+        for share, signals in moments:
+            problem = self._pressed(name, folder, share * took_s, signals)
+            if problem is not None:
+                break
+        if problem is None and wanted and (wanted != (made := self._to_its_end(name, folder))):
+            lost = {path for path in wanted | made if wanted.get(path) != made.get(path)}
+            problem = f"{name}: not what it would have been: {sorted(lost)[:5]}"
+        if problem is not None:
+            print(f"  {problem}", file=sys.stderr, flush=True)
+        shutil.rmtree(folder)
+        return problem or "right"
+
+    def _pressed(
+        self, name: str, folder: Path, after_s: float, signals: Sequence[signal.Signals]
+    ) -> str | None:
         command = Watched([*FOGSCALE, *COMMANDS[name]], folder, SMALL)
         command.wait_until_it_imports()
-        time.sleep(share * took_s)
+        time.sleep(after_s)
         for each in signals:
             command.interrupt(each)
             time.sleep(0.01)
         problem = _problem(command.ended(GONE_WITHIN_S))
-        if problem is None and wanted and (wanted != (made := self._to_its_end(name, folder))):
-            lost = {path for path in wanted | made if wanted.get(path) != made.get(path)}
-            problem = f"not what it would have been: {sorted(lost)[:5]}"
-        if problem is not None:
-            print(
-                f"  {[each.name for each in signals]} after {share * took_s:.2f} s of {name}: {problem}",
-                file=sys.stderr,
-                flush=True,
-            )
-        shutil.rmtree(folder)
-        return problem or "right"
+        return problem and f"{[each.name for each in signals]} after {after_s:.2f} s of {name}: {problem}"
 
     def whole(self, name: str) -> tuple[float, dict[str, str]]:
         """Seconds, and what is there then."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,8 @@ import time
 
 import pytest
 
-from tests.support.imports import events_of
+from fogscale.errors import FogscaleError
+from tests.support.imports import events_of, import_files
 from tests.support.taxi_files import FOIL_HEADER, HERE, foil
 
 
@@ -27,28 +29,29 @@ def trips(tmp_path):
 
 @pytest.mark.spark
 def test_an_import_says_what_it_is_what_was_kept_and_how_to_use_it(trips, tmp_path):
-    done = fogscale("trace", "import", "taxi", trips, "--name", "june", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    for words in ("FOIL/Whong", "rows in", "malformed line", "fogscale workloads show results/traces/june"):
-        assert words in done.stdout
-    shown = fogscale("workloads", "show", "results/traces/june", "--json", cwd=tmp_path)
-    assert json.loads(shown.stdout)["name"] == "june"
-    again = fogscale("trace", "import", "taxi", trips, "--name", "june", cwd=tmp_path)
-    assert again.returncode == 2
-    assert "holds a trace already: add --fresh" in again.stderr
-    fresh = fogscale("trace", "import", "taxi", trips, "--name", "june", "--fresh", "--json", cwd=tmp_path)
-    answer = json.loads(fresh.stdout)
-    assert answer["rows"] == {"in": 41, "kept": 40, "quarantined": 1, "by_reason": {"malformed line": 1}}
-    assert answer["trace"] == "results/traces/june"
-
-
-@pytest.mark.spark
-def test_a_trace_may_be_named_like_a_file(trips, tmp_path):
+    """Also where the trace is named like a file."""
     done = fogscale("trace", "import", "taxi", trips, "--name", "june.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for words in (
+        "FOIL/Whong",
+        "rows in",
+        "malformed line",
+        "fogscale workloads show results/traces/june.csv",
+    ):
+        assert words in done.stdout
     shown = fogscale("workloads", "show", "results/traces/june.csv", "--json", cwd=tmp_path)
-    assert (shown.returncode, json.loads(shown.stdout)["records"]) == (0, 120)
+    answer = json.loads(shown.stdout)
+    assert (shown.returncode, answer["name"], answer["records"]) == (0, "june.csv", 120)
+    again = fogscale("trace", "import", "taxi", trips, "--name", "june.csv", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "holds a trace already: add --fresh" in again.stderr
+    fresh = fogscale(
+        "trace", "import", "taxi", trips, "--name", "june.csv", "--fresh", "--json", cwd=tmp_path
+    )
+    answer = json.loads(fresh.stdout)
+    assert answer["rows"] == {"in": 41, "kept": 40, "quarantined": 1, "by_reason": {"malformed line": 1}}
+    assert answer["trace"] == "results/traces/june.csv"
 
 
 @pytest.mark.spark
@@ -59,14 +62,12 @@ def test_a_trace_may_be_named_like_a_file(trips, tmp_path):
         (b"", "there is no row in log.bin: name files that hold some"),
     ],
 )
-def test_files_of_which_nothing_can_be_kept_leave_no_trace(tmp_path, content, complaint):
+def test_files_of_which_nothing_can_be_kept_leave_no_trace(spark, tmp_path, content, complaint):
     path = tmp_path / "log.bin"
     path.write_bytes(content)
-    done = fogscale("trace", "import", "worldcup98", path, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert complaint in done.stderr
-    assert not list((tmp_path / "results" / "traces").iterdir())
+    with pytest.raises(FogscaleError, match=re.escape(complaint)):
+        import_files(spark, "worldcup98", [path], tmp_path / "traces" / "log")
+    assert not list((tmp_path / "traces").iterdir())
 
 
 @pytest.mark.spark
