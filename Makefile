@@ -96,7 +96,7 @@ testbed-down: $(VENV)/.ready-testbed ## Take it down again; nothing is left behi
 test: test-together test-alone ## Run every test that needs no cluster
 
 test-together: $(VENV)/.ready-dev
-	@$(BIN)/python -m pytest -m "not testbed and not qemu and not quiet" -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -m "not testbed and not qemu and not quiet" -n auto --maxprocesses 4 --dist loadfile --durations=12 $(ARGS)
 
 test-alone: $(VENV)/.ready-dev # those that judge the clock
 	@$(BIN)/python -m pytest -m quiet $(ARGS) || [ $$? = 5 ]  # 5: none of them was chosen
