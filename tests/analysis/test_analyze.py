@@ -10,9 +10,12 @@ from analysis.decisions import decision_log
 from analysis.runs import read_journals
 from analysis.schema import DECISIONS, RECEIPTS
 from controller.contract import Step
+from controller.experiment import Run
 from controller.journal import Journal
 from controller.model import Note, Plan
+from controller.run import execute
 from tests.support.jobs import chain, placed, seen
+from tests.support.runs import load_csv, run_values
 
 pytestmark = pytest.mark.spark
 
@@ -41,6 +44,16 @@ def test_analyze_leaves_parquet_tables_and_a_report(spark, tmp_path, journal_lin
     again = analyze(folder, spark, published={"gesscale": {"cost": 999.5}})  # over its own leavings
     pd.testing.assert_frame_equal(again.metrics, analysis.metrics)
     assert again.report.read_text() == text
+
+
+def test_a_run_in_which_nothing_changes_is_analysed_too(spark, tmp_path):
+    """No plan, no receipt; and of the folder only what was asked for counts."""
+    load = load_csv(tmp_path, [60, 90, 60])
+    wanted, *others = (Run.model_validate(run_values("static", load, seed=seed)) for seed in (1, 2))
+    for run in (wanted, *others):
+        execute(run, tmp_path)
+    found = analyze(tmp_path, spark, only=[wanted.id]).metrics
+    assert (found["seed"].tolist(), found["reconfigurations"].tolist()) == ([1], [0])
 
 
 def test_first_runs_takes_the_lowest_seed_of_each_policy():
