@@ -10,7 +10,7 @@ import pytest
 from controller.protocol.agent import CORRECTED, Variant, pipeline
 from controller.protocol.decision import Rules
 from controller.protocol.delays import views_agree
-from controller.protocol.messages import Address, Delete, Duplicate, Tick
+from controller.protocol.messages import Address, Delete, Duplicate, Message, Tick
 from controller.protocol.steps import StepRun, brownian, simulate
 
 PAPER = Variant(leaving="all_at_once")
@@ -96,6 +96,33 @@ def test_a_bounded_pool_that_is_empty_refuses_and_the_next_period_tries_again():
     run.free_nodes = 1
     run.advance([(instance(2), Tick(load=1050.0, draw=0.5))])
     assert run.messages == 4
+
+
+def test_who_leaves_gives_its_node_back_and_all_messages_are_those_of_its_operator():
+    run = StepRun(pipeline((2, 2, 2)), free_nodes=0)
+    run.advance([(instance(2), Delete())])
+    whose = set(run.counted_by_operator)
+    while not run.is_quiet:
+        run.advance()
+        whose |= set(run.counted_by_operator)
+    assert (run.free_nodes, whose) == (1, {1})
+
+
+def test_an_instance_that_duplicates_twice_gives_no_name_twice():
+    run = StepRun(pipeline((2, 2, 2)))
+    for _ in range(2):
+        run.advance([(instance(2), Tick(load=1050.0, draw=0.5))])  # two new ones each time
+        while not run.is_quiet:
+            run.advance()
+    assert list(run.instances(3)) == [2, 6, 2]
+
+
+def test_a_decision_does_not_overtake_the_ack_that_its_sender_has_just_sent():
+    run = StepRun(pipeline((1, 2)))
+    above, child = instance(1, operator=0), instance(1, operator=0).child(1)
+    run.due = [Message("duplication", above, instance(2), 1, frozenset({child}))]
+    run.advance([(instance(2), Delete())])
+    assert [m.kind for m in run.due if m.receiver == above] == ["duplication_ack", "deletion"]
 
 
 def test_a_steady_load_finds_the_number_of_instances_it_needs():
