@@ -130,8 +130,10 @@ def _lines(spark: SparkSession, folder: str) -> DataFrame:
     whole_lines = F.slice(lines, 1, F.size(lines) - 1)  # what follows the last line end is empty, or torn
     digest = F.md5("value").alias("digest")
     texts = files.select(F.col("_metadata.file_path").alias("file"), digest, whole_lines.alias("lines"))
+    # In a select of its own: beside the generator it would be worked out anew for every line.
     broken_line = F.array_position(_adds_up(F.col("lines")), F.lit(False)).alias("broken_line")
-    numbered = texts.select("file", "digest", broken_line, F.posexplode("lines").alias("line", "text"))
+    checked = texts.select("file", "digest", broken_line, "lines")
+    numbered = checked.select("file", "digest", "broken_line", F.posexplode("lines").alias("line", "text"))
     return numbered.withColumn("line", F.col("line") + 1)
 
 

@@ -10,6 +10,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis import runs
 from analysis.runs import Tables, read_journals, read_parquet, write_parquet
 from analysis.schema import SAMPLES, check
 from controller.experiment import Run
@@ -224,3 +225,10 @@ def test_check_puts_the_declared_columns_in_order(samples_table):
     table = samples_table([])
     shuffled = table.select(*reversed(table.columns)).withColumn("extra", table.sequence)
     assert_df_equality(check(shuffled, SAMPLES), table)
+
+
+def test_a_journals_checksums_are_worked_out_once_and_not_for_every_line(spark, tmp_path):
+    """Beside the generator, Spark would do so for each line, and copy the whole journal with each."""
+    (tmp_path / JOURNAL).write_text("{}\n")
+    plan = runs._lines(spark, str(tmp_path))._jdf.queryExecution().optimizedPlan().toString()
+    assert plan.index("Generate posexplode") < plan.index("crc32")
