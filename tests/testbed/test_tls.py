@@ -9,13 +9,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from fog.folders import checkout
-from fog.services import broker, objects
+from fog.services import broker, objects, pki
 from fog.services.pki import Certificate, ensure
 from tests.support.fog import Fog, changes_in
 from tests.support.services import ask_prometheus, eventually, inside, object_store
@@ -138,13 +137,17 @@ def test_a_client_without_flink_s_own_certificate_is_refused(secured: Fog, port:
     assert secured.ask("server1", ATTEMPT.format(address=told, port=port)).strip() == "refused"
 
 
-def test_a_certificate_that_ends_soon_is_made_anew_by_another_run(secured: Fog) -> None:
-    """As if a year had passed: the services' certificate is from another time, of the same authority."""
+def test_a_certificate_that_ends_soon_is_made_anew_by_another_run(
+    secured: Fog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if eleven months had passed since the same authority signed it."""
     folder = secured.state.folder / "secrets/tls"
     address = secured.manifest.addresses["services1"]
     node = Certificate("node-services1", "services1", "", ("services1", address), is_client=False)
     (folder / "node-services1.crt").unlink()
-    ensure(folder, [node], now=datetime.now(UTC) - timedelta(days=340), tokens=False)
+    with monkeypatch.context() as short_lived:
+        short_lived.setattr(pki, "CERTIFICATE_DAYS", pki.RENEW_DAYS - 5)
+        ensure(folder, [node], tokens=False)
     old = (folder / "node-services1.crt").read_text()
     done = secured.playbook("playbooks/services.yml", "-e", "fog_nodes=1", "-e", "fog_tls=true")
     assert done.returncode == 0, done.stdout[-3000:]
