@@ -41,7 +41,7 @@ def claims(token: str) -> Claims | None:
         of = told["kubernetes.io"]
         account = of["serviceaccount"]
         issued_s, expires_s = float(told["iat"]), float(told["exp"])
-        if not 0 <= issued_s <= expires_s < LAST_S:
+        if not (0 <= issued_s < LAST_S and 0 <= expires_s < LAST_S):
             return None
         return Claims(of["namespace"], account["name"], account["uid"], issued_s, expires_s)
     except (IndexError, KeyError, TypeError, ValueError, OverflowError, RecursionError):

@@ -72,6 +72,8 @@ class Prometheus:
 def _series(found: Mapping[str, Any]) -> Series:
     labels = {str(name): str(value) for name, value in dict(found["metric"]).items()}
     pairs = [(_time_s(time_s), _number(value)) for time_s, value in found["values"]]
+    if any(later[0] <= earlier[0] for earlier, later in pairwise(pairs)):
+        raise ValueError("samples out of order")
     sane = [(time_s, value) for time_s, value in pairs if isfinite(value)] or pairs[-1:]
     return Series(
         labels.pop("__name__", ""), labels, tuple(each[0] for each in sane), tuple(each[1] for each in sane)
@@ -79,7 +81,7 @@ def _series(found: Mapping[str, Any]) -> Series:
 
 
 def _time_s(value: Any) -> float:
-    if not isinstance(value, int | float) or not isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise TypeError(f"{value!r} is no time")
     return float(value)
 

@@ -22,7 +22,7 @@ def test_what_is_no_token_of_an_account_tells_nothing(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("issued_s", "lasts_s"),
-    [(10**400, 1), (0, 10**400), (-1e9, 1.0), (1000.0, -1.0), (0, 1e15), (float("nan"), 1)],
+    [(10**400, 1), (0, 10**400), (-1e9, 1.0), (1000.0, -2000.0), (0, 1e15), (float("nan"), 1)],
 )
 def test_times_that_no_calendar_knows_are_no_times(issued_s: float, lasts_s: float) -> None:
     assert claims(token(issued_s, lasts_s)) is None
@@ -56,3 +56,10 @@ def test_another_run_leaves_a_token_alone_only_while_it_holds(
 def test_the_token_of_a_kubeconfig_or_none() -> None:
     assert token_in(json.dumps({"users": [{"name": "controller", "user": {"token": "t"}}]})) == "t"
     assert [token_in(text) for text in ("", "{", "[]", '{"users": []}')] == [""] * 4
+
+
+def test_a_token_that_ended_before_it_was_issued_is_over() -> None:
+    told = claims(token(1000.0, -60.0))
+    assert told is not None
+    assert told.is_due(1000.0)
+    assert told.is_over(1000.0)

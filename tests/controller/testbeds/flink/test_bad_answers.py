@@ -228,3 +228,14 @@ def test_a_misshapen_answer_of_flink_or_kubernetes_is_a_service_that_is_away():
                         with suppress(UnreachableError):
                             question()
                 told[asked] = FLINK[asked]
+
+
+@pytest.mark.parametrize("time_s", [True, 1.0])
+def test_samples_whose_times_do_not_go_on_make_nobody_rescale(world, time_s):
+    """Between two such samples no line can be drawn."""
+    true = [world.observation(60.0 * turn) for turn in range(LOOKS)]
+    path = ("data", "result", 4, "values", 2, 0)
+    world.told.update(answers())
+    world.told["fog_node"] = changed(world.told["fog_node"], path, time_s)
+    bad = [world.observation(60.0 * (LOOKS + turn)) for turn in range(2)]
+    assert content_after(built("thr_nlaware"), [*true, *bad])
